@@ -1,0 +1,1 @@
+"""The pages: the only code that knows plotly, ipywidgets and Voila."""

@@ -1,0 +1,34 @@
+"""`python -m rlqueue.app`: serve the notebooks as pages. PORT and HOST in the environment are the defaults of the options."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m rlqueue.app", description="Serve rlqueue's notebooks as web pages.")
+    parser.add_argument("--host", default=os.environ.get("HOST", "localhost"), help="address to listen on (default %(default)s)")
+    parser.add_argument("--port", type=int, default=os.environ.get("PORT", "8866"), help="port (default %(default)s)")
+    parser.add_argument("--no-browser", action="store_true", help="don't open a browser")
+    parser.add_argument("--notebooks", type=Path, default=None, help="folder of notebooks (default: the ones of rlqueue)")
+    arguments, options = parser.parse_known_args()
+    notebooks = arguments.notebooks or _own_notebooks()
+    if not any(notebooks.glob("*.ipynb")):
+        parser.error(f"--notebooks={notebooks} must hold a notebook: there is none")
+
+    from rlqueue.app.server import run  # after the arguments: importing Voila takes a second
+
+    run(notebooks, host=arguments.host, port=arguments.port, browser=not arguments.no_browser, options=options)
+
+
+def _own_notebooks() -> Path:
+    """A built wheel carries the notebooks inside the package; in the repository they are beside it."""
+    package = Path(__file__).parents[1]
+    inside = package / "notebooks"
+    return inside if inside.is_dir() else package.parent / "notebooks"
+
+
+if __name__ == "__main__":
+    main()
