@@ -1,0 +1,208 @@
+"""A scenario's hardware and LLM turned into seconds and slots, which is all that the queue knows of them.
+
+``RATES`` is one record of numbers per scenario (or per cell of a grid); its fields are commented below.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from rlqueue.lengths import ResponseLengths, response_lengths
+from rlqueue.scenario import SCHEDULES, STALENESS_FAMILIES, Scenario
+from rlqueue.units import BYTES_PER_ELEMENT
+
+SCHEDULE_CODES = {name: code for code, name in enumerate(SCHEDULES)}
+FAMILY_CODES = {name: code for code, name in enumerate(STALENESS_FAMILIES)}
+
+RATES = np.dtype(
+    [
+        # The split and the knobs that a grid may vary
+        ("trainer_gpus", "f8"), ("generator_gpus", "f8"), ("gpus_per_replica", "f8"), ("concurrency", "f8"),
+        ("max_staleness", "f8"), ("schedule", "i8"), ("family", "i8"),
+        # The batch
+        ("samples", "f8"), ("groups", "f8"), ("group_size", "f8"), ("updates", "f8"), ("publish_steps", "f8"),
+        ("oversampling", "f8"), ("filtered", "f8"), ("surplus", "f8"), ("failed", "f8"),
+        # The trainer: GPU-seconds of compute per step, then fixed seconds per step, per publication and of pauses per step
+        ("train_gpu_s", "f8"), ("train_fixed_s", "f8"), ("sync_s", "f8"), ("pause_s", "f8"),
+        # One rollout: tokens, mean context while decoding, time in the slot outside the LLM
+        ("prompt_tokens", "f8"), ("response_tokens", "f8"), ("max_tokens", "f8"), ("context_tokens", "f8"),
+        ("group_tokens", "f8"), ("batch_tokens", "f8"), ("outside_s", "f8"), ("start_s", "f8"),
+        ("creates_per_s", "f8"), ("sandbox_cap", "f8"), ("uses_sandbox", "f8"),
+        # One replica: KV slots, one iteration's parts (see inference.iteration_s), prefill
+        ("kv_slots", "f8"), ("overhead_s", "f8"), ("shared_s", "f8"), ("experts_s", "f8"), ("miss", "f8"),
+        ("kv_s_per_token", "f8"), ("compute_s", "f8"), ("accept_length", "f8"),
+        ("prefill_s", "f8"), ("prefill_apart_s", "f8"), ("reprefill_s", "f8"),
+    ]
+)  # fmt: skip
+
+GRID_KNOBS = ("trainer_gpus", "generator_gpus", "concurrency", "max_staleness")
+"""Knobs that a grid varies inside the compiled solver; they change nothing else in a record."""
+
+
+def lengths_of(scenario: Scenario) -> ResponseLengths:
+    """The scenario's distribution of response lengths."""
+    return response_lengths(
+        scenario.mean_response_tokens, scenario.response_sigma_between_prompts,
+        scenario.response_sigma_within_group, scenario.max_response_tokens, scenario.group_size,
+    )  # fmt: skip
+
+
+def turns_of(scenario: Scenario) -> float:
+    """Decode segments of a rollout: one more than its tool calls."""
+    return scenario.tool_calls + 1.0
+
+
+def mean_context_tokens(scenario: Scenario) -> float:
+    """Context of a running request at a random moment of decoding [token].
+
+    Prompt tokens arrive in equal parts before each of n turns, response tokens one by one, and long responses are met more
+    often: ``P (n + 1) / (2 n) + E[L^2] / (2 E[L])``.
+    """
+    turns, lengths = turns_of(scenario), lengths_of(scenario)
+    prompt = scenario.mean_prompt_tokens * (turns + 1) / (2 * turns)
+    return prompt + lengths.second_moment / (2 * lengths.mean_tokens)
+
+
+def prefilled_tokens(scenario: Scenario) -> float:
+    """Tokens prefilled for one rollout: its prompt once, or without a prefix cache the whole context at each turn.
+
+    Without a cache turn i of n prefills ``P i / n + R (i - 1) / n``: in sum ``P (n + 1) / 2 + R (n - 1) / 2``.
+    """
+    if scenario.prefix_cache:
+        return scenario.mean_prompt_tokens
+    turns = turns_of(scenario)
+    return scenario.mean_prompt_tokens * (turns + 1) / 2 + scenario.mean_response_tokens * (turns - 1) / 2
+
+
+def train_flops(scenario: Scenario) -> float:
+    """FLOPs of one step: 6 per active parameter and token, and 2 more for each extra forward pass."""
+    per_token = (6.0 + 2.0 * scenario.logprob_passes) * scenario.llm.active_params
+    return per_token * scenario.trained_tokens_per_step
+
+
+@lru_cache(maxsize=512)
+def rates(scenario: Scenario) -> np.ndarray:
+    """The record of one scenario: array of shape (1,) and dtype ``RATES``, read-only."""
+    record = np.zeros(1, RATES)
+    for name, value in _values(scenario).items():
+        record[name] = value
+    record.flags.writeable = False
+    return record
+
+
+def rates_grid(scenario: Scenario, axes: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Records of a grid: dtype ``RATES``, the shape that the arrays of ``axes`` broadcast to.
+
+    Args:
+        axes: values of ``GRID_KNOBS`` by name, shapes that broadcast together.
+    """
+    shape = np.broadcast_shapes(*(np.shape(values) for values in axes.values()))
+    grid = np.broadcast_to(rates(scenario), shape).copy()
+    for name, values in axes.items():
+        grid[name] = values
+    return grid
+
+
+def _values(s: Scenario) -> dict[str, float]:
+    lengths = lengths_of(s)
+    peak = s.trainer_gpu.dense_bf16_flops_per_s
+    return {
+        "trainer_gpus": s.trainer_gpus,
+        "generator_gpus": s.generator_gpus,
+        "gpus_per_replica": s.gpus_per_replica,
+        "concurrency": s.concurrency,
+        "max_staleness": s.max_staleness,
+        "schedule": SCHEDULE_CODES[s.schedule],
+        "family": FAMILY_CODES[s.staleness_family],
+        "samples": s.samples_per_step,
+        "groups": s.prompts_per_step,
+        "group_size": s.group_size,
+        "updates": s.updates_per_step,
+        "publish_steps": s.steps_per_publication,
+        "oversampling": s.oversampling_factor,
+        "filtered": s.filtered_fraction,
+        "surplus": s.surplus_fraction,
+        "failed": _failed_fraction(s),
+        "train_gpu_s": train_flops(s) / (s.mfu * peak),
+        "train_fixed_s": s.trainer_overhead_s * s.updates_per_step,
+        "sync_s": s.weight_sync_s,
+        "pause_s": _per_step(s.evaluation_s, s.evaluate_every_steps)
+        + _per_step(s.checkpoint_s, s.checkpoint_every_steps),
+        "prompt_tokens": s.mean_prompt_tokens,
+        "response_tokens": s.mean_response_tokens,
+        "max_tokens": s.max_response_tokens,
+        "context_tokens": mean_context_tokens(s),
+        "group_tokens": lengths.mean_group_tokens,
+        "batch_tokens": lengths.mean_of_longest_tokens(s.prompts_per_step),
+        **_outside(s),
+        **_replica(s),
+    }
+
+
+def _per_step(seconds: float, every_steps: int) -> float:
+    return seconds / every_steps if every_steps else 0.0
+
+
+def _start_failure(s: Scenario) -> float:
+    """Chance that one try to start a sandbox fails: by itself, or for taking longer than the time-out."""
+    if s.sandbox_start_s == 0:
+        return 0.0
+    late = 0.0
+    if s.sandbox_timeout_s < np.inf:
+        if s.sandbox_start_sigma > 0:
+            from scipy.special import ndtr
+
+            median = np.log(s.sandbox_start_s) - s.sandbox_start_sigma**2 / 2
+            late = 1.0 - float(ndtr((np.log(s.sandbox_timeout_s) - median) / s.sandbox_start_sigma))
+        else:
+            late = float(s.sandbox_start_s > s.sandbox_timeout_s)
+    return 1.0 - (1.0 - s.sandbox_failure_ratio) * (1.0 - late)
+
+
+def _failed_fraction(s: Scenario) -> float:
+    """Share of rollouts that yield nothing: all start tries failed, or the sandbox died on the way."""
+    if s.sandbox_start_s == 0:
+        return 0.0
+    return 1.0 - (1.0 - _start_failure(s) ** (s.sandbox_retries + 1)) * (1.0 - s.sandbox_run_failure_ratio)
+
+
+def _outside(s: Scenario) -> dict[str, float]:
+    """Time of a rollout in its slot outside the LLM: starting the sandbox (with retries), tool calls, scoring."""
+    failure = _start_failure(s)
+    tries = (1.0 - failure ** (s.sandbox_retries + 1)) / (1.0 - failure) if failure < 1 else s.sandbox_retries + 1.0
+    start = min(s.sandbox_start_s, s.sandbox_timeout_s) * tries
+    return {
+        "outside_s": start + s.tool_calls * s.tool_call_s + s.reward_s,
+        "start_s": start,
+        "creates_per_s": s.sandbox_creates_per_s / tries,
+        "sandbox_cap": s.sandbox_cap if s.sandbox_start_s > 0 else np.inf,
+        "uses_sandbox": float(s.sandbox_start_s > 0),
+    }
+
+
+def _replica(s: Scenario) -> dict[str, float]:
+    gpu, llm = s.generator_gpu, s.llm
+    decode_gpus = s.gpus_per_replica - s.prefill_gpus_per_replica
+    bandwidth = decode_gpus * gpu.hbm_bytes_per_s * s.decode_efficiency
+    peak = gpu.peak_flops_per_s(s.generator_weights_precision)
+    experts = llm.expert_params * BYTES_PER_ELEMENT[s.generator_weights_precision]
+    kv_token = llm.kv_bytes_per_token(s.kv_precision)
+    forward_flops = 2.0 * llm.active_params
+    apart = s.prefill_gpus_per_replica > 0
+    prefill_gpus = s.prefill_gpus_per_replica if apart else s.gpus_per_replica
+    prefill_per_token = forward_flops / (prefill_gpus * peak * s.prefill_mfu)
+    prefill = prefilled_tokens(s) * prefill_per_token
+    return {
+        "kv_slots": s.kv_room_bytes / (kv_token * mean_context_tokens(s)),
+        "overhead_s": s.decode_overhead_s,
+        "shared_s": (llm.weights_bytes(s.generator_weights_precision) - experts) / bandwidth,
+        "experts_s": experts / bandwidth,
+        "miss": 1.0 - llm.experts_per_token / llm.experts,
+        "kv_s_per_token": kv_token / bandwidth,
+        "compute_s": forward_flops / (decode_gpus * peak * s.decode_efficiency),
+        "accept_length": s.accept_length,
+        "prefill_s": 0.0 if apart else prefill,
+        "prefill_apart_s": prefill if apart else 0.0,
+        "reprefill_s": mean_context_tokens(s) * prefill_per_token if s.schedule == "partial-rollout" else 0.0,
+    }

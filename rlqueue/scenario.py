@@ -1,0 +1,383 @@
+"""The question: one run of RL post-training, described completely.
+
+A ``Scenario`` is frozen and refuses impossible values by name, value and limit. It states no number of its own: presets
+live in data/presets/, and only mechanisms that are switched off have a default (a factor of 1, a share of 0, no limit).
+"""
+
+import dataclasses
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from rlqueue import presets
+from rlqueue.hardware import Gpu, gpu, gpu_keys
+from rlqueue.hosted import HostedPrice, hosted_price, hosted_price_keys
+from rlqueue.llm import Llm, llm, llm_keys
+from rlqueue.refusal import require_known
+from rlqueue.tco import NodeTco, node_keys, node_tco
+
+SCHEDULES = {
+    "colocated-sync": "all GPUs generate a batch, then all train on it",
+    "sync": "disaggregated, in step: the trainer waits for the whole batch, the generator for new weights",
+    "one-step-off": "the next batch is generated while this one is trained; weights change between batches",
+    "async-drain": "fully async; before new weights the rollouts in flight are finished",
+    "async-in-flight": "fully async; weights change under the rollouts in flight (PipelineRL)",
+    "partial-rollout": "fully async; at new weights rollouts are aborted and resumed, their context prefilled again",
+    "lent-trainer": "fully async; trainer GPUs decode while the trainer waits",
+}
+STALENESS_FAMILIES = {
+    "admission": "no new group is dispatched while (max_staleness + 1) batches are outstanding; nothing is dropped",
+    "drop": "a group older than max_staleness versions is dropped",
+    "targeted": "each group belongs to one future step, and a straggler holds that step",
+}
+PRECISIONS = {"bf16": "two bytes an element", "fp8": "one byte an element"}
+
+
+def knob(unit: str, meaning: str, *, low: float | None = None, high: float | None = None, above: float | None = None,
+         choices: Mapping[str, str] | None = None, **more: Any) -> Any:  # fmt: skip
+    """A field of Scenario with its unit, one-line meaning and limits (``above`` is an exclusive lower limit)."""
+    limits = {"low": low, "high": high, "above": above, "choices": choices}
+    return field(metadata={"unit": unit, "meaning": meaning, **limits}, **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """One run: hardware, LLM, batch, lengths, sandboxes, generator, trainer, schedule, money.
+
+    Each field's ``metadata`` holds unit, meaning and limits. Shares are in [0, 1]. A *version* is one publication of
+    weights; a *step* trains on ``prompts_per_step`` groups.
+
+    Raises:
+        ValueError: a value is of the wrong type, outside its limit, or the whole is impossible. The message names field,
+            value and limit.
+    """
+
+    name: str = knob("", "what this scenario is called")
+
+    # The machine and the LLM
+    llm: Llm = knob("", "shape of the LLM that is trained")
+    trainer_gpu: Gpu = knob("", "GPU that trains")
+    generator_gpu: Gpu = knob("", "GPU that generates")
+    trainer_gpus: int = knob("GPU", "GPUs that train", low=1)
+    generator_gpus: int = knob("GPU", "GPUs that generate rollouts", low=1)
+    cluster_gpus: int = knob("GPU", "GPUs there are; 0 = as many as trainer and generator use", low=0, default=0)
+    gpus_per_replica: int = knob("GPU", "GPUs that serve one copy of the LLM for generation", low=1)
+    prefill_gpus_per_replica: int = knob(
+        "GPU", "of these, GPUs that only prefill (disaggregated); 0 = prefill and decode share", low=0, default=0
+    )
+    generator_weights_precision: str = knob("", "precision of the generator's weights", choices=PRECISIONS)
+    kv_precision: str = knob("", "precision of the KV cache", choices=PRECISIONS)
+    memory_fraction: float = knob("1", "share of GPU memory that the inference engine may fill", above=0, high=1)
+    activation_bytes_per_gpu: float = knob("byte", "memory kept for activations on a generator GPU", low=0)
+
+    # The batch
+    prompts_per_step: int = knob("group", "groups trained in one step", low=1)
+    group_size: int = knob("rollout", "rollouts of one prompt", low=2)
+    updates_per_step: int = knob(
+        "1", "mini-batches of a step, each trained as soon as the queue holds it", low=1, default=1
+    )
+    steps_per_publication: int = knob("step", "steps between two publications of weights", low=1, default=1)
+
+    # Lengths and tools
+    mean_prompt_tokens: float = knob("token", "mean tokens not sampled: task prompt and tool results", low=0)
+    mean_response_tokens: float = knob("token", "mean sampled tokens of a rollout, after the cut", above=0)
+    response_sigma_between_prompts: float = knob("1", "spread of log length between prompts", low=0, high=3)
+    response_sigma_within_group: float = knob("1", "spread of log length within a group", low=0, high=3)
+    max_response_tokens: float = knob("token", "length at which a response is cut", above=0)
+    tool_calls: float = knob("1", "mean tool calls of a rollout", low=0, high=1000, default=0.0)
+    tool_call_s: float = knob("s", "mean time of one tool call", low=0, default=0.0)
+    reward_s: float = knob("s", "time to score a finished rollout", low=0, default=0.0)
+
+    # Sandboxes
+    sandbox_start_s: float = knob("s", "mean start-up time of a sandbox; 0 = none is used", low=0, default=0.0)
+    sandbox_start_sigma: float = knob("1", "spread of its logarithm", low=0, high=3, default=0.0)
+    sandbox_creates_per_s: float = knob("1/s", "create rate the provider allows", above=0, default=math.inf)
+    sandbox_cap: float = knob("sandbox", "sandboxes the account may run at once", low=1, default=math.inf)
+    sandbox_failure_ratio: float = knob("1", "share of starts that fail", low=0, high=0.99, default=0.0)
+    sandbox_run_failure_ratio: float = knob("1", "share of rollouts whose sandbox dies", low=0, high=0.99, default=0.0)
+    sandbox_retries: int = knob("1", "further tries after a failed start", low=0, high=1000, default=3)
+    sandbox_timeout_s: float = knob("s", "time after which a start counts as failed", above=0, default=math.inf)
+
+    # The generator
+    concurrency: int = knob("rollout", "slots: rollouts in flight at most, over all replicas", low=1)
+    decode_efficiency: float = knob("1", "share of peak bandwidth and compute that decoding reaches", above=0, high=1)
+    decode_overhead_s: float = knob("s", "fixed time of one decode iteration", low=0, default=0.0)
+    prefill_mfu: float = knob("1", "share of peak compute that prefill reaches", above=0, high=1)
+    accept_length: float = knob("token", "tokens a request gains per iteration (speculative decoding)", low=1, high=16,
+                                default=1.0)  # fmt: skip
+    prefix_cache: bool = knob("", "whether a later turn reuses the KV cache of the earlier ones", default=True)
+
+    # The trainer
+    mfu: float = knob("1", "model FLOP/s while computing over the dense bf16 peak", above=0, high=1)
+    trainer_overhead_s: float = knob("s", "fixed time of one update", low=0, default=0.0)
+    logprob_passes: int = knob("1", "extra forward passes over the batch (old policy, reference)", low=0, high=8,
+                               default=0)  # fmt: skip
+    weight_sync_s: float = knob("s", "time the trainer spends to publish weights", low=0)
+    evaluate_every_steps: int = knob("step", "steps between evaluations; 0 = none", low=0, default=0)
+    evaluation_s: float = knob("s", "pause of the trainer for one evaluation", low=0, default=0.0)
+    checkpoint_every_steps: int = knob("step", "steps between checkpoints; 0 = none", low=0, default=0)
+    checkpoint_s: float = knob("s", "pause of the trainer for one checkpoint", low=0, default=0.0)
+
+    # The schedule and its budget
+    schedule: str = knob("", "who waits for whom", choices=SCHEDULES)
+    staleness_family: str = knob("", "how the staleness budget is kept", choices=STALENESS_FAMILIES)
+    max_staleness: float = knob("version", "staleness budget", low=0, high=1e6)
+    oversampling_factor: float = knob("1", "groups dispatched per group of a batch; unfinished ones are aborted when it is "
+                                      "full (early pruning)", low=1, high=100, default=1.0)  # fmt: skip
+    surplus_fraction: float = knob("1", "share of finished groups thrown away as surplus", low=0, high=0.99,
+                                   default=0.0)  # fmt: skip
+    filtered_fraction: float = knob("1", "share of finished groups dropped for zero advantage (all or none solved)", low=0,
+                                    high=0.99, default=0.0)  # fmt: skip
+
+    # Money
+    gpu_hour_usd: float | None = knob("$/GPU-h", "price of a GPU-hour; unset = cost of ownership of the node",
+                                      low=0, high=1e4, default=None)  # fmt: skip
+    node: NodeTco = knob("", "cost of ownership of a node")
+    sandbox_usd_per_hour: float = knob("$/h", "price of one running sandbox", low=0, default=0.0)
+    hosted_price: HostedPrice | None = knob("", "row of a hosted price list to compare with", default=None)
+    measured_run: str = knob("", "table of a measured run's steps in data/; empty = none", default="")
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            object.__setattr__(self, each.name, _checked(each, getattr(self, each.name)))
+        self._refuse_impossible()
+
+    def _refuse_impossible(self) -> None:
+        used = self.trainer_gpus + self.generator_gpus
+        if self.cluster_gpus and used > self.cluster_gpus:
+            raise ValueError(
+                f"trainer_gpus={self.trainer_gpus} + generator_gpus={self.generator_gpus} = {used} must be <= "
+                f"cluster_gpus={self.cluster_gpus}: there are no more GPUs"
+            )
+        if self.generator_gpus < self.gpus_per_replica:
+            raise ValueError(
+                f"generator_gpus={self.generator_gpus} must be >= gpus_per_replica={self.gpus_per_replica}: "
+                "the split holds no whole replica"
+            )
+        if self.prefill_gpus_per_replica >= self.gpus_per_replica:
+            raise ValueError(
+                f"prefill_gpus_per_replica={self.prefill_gpus_per_replica} must be < gpus_per_replica="
+                f"{self.gpus_per_replica}: no GPU is left to decode"
+            )
+        if self.prompts_per_step % self.updates_per_step:
+            raise ValueError(
+                f"updates_per_step={self.updates_per_step} must divide prompts_per_step={self.prompts_per_step}"
+            )
+        if self.mean_response_tokens >= self.max_response_tokens:
+            raise ValueError(
+                f"mean_response_tokens={self.mean_response_tokens:g} must be < max_response_tokens="
+                f"{self.max_response_tokens:g}: no response is longer than the cut"
+            )
+        longest = self.mean_prompt_tokens + self.max_response_tokens
+        if longest > self.llm.max_context_tokens:
+            raise ValueError(
+                f"mean_prompt_tokens={self.mean_prompt_tokens:g} + max_response_tokens={self.max_response_tokens:g} = "
+                f"{longest:g} must be <= {self.llm.max_context_tokens}, the longest context of {self.llm.key}"
+            )
+        needed = longest * self.llm.kv_bytes_per_token(self.kv_precision)
+        if self.kv_room_bytes < needed:
+            raise ValueError(
+                f"gpus_per_replica={self.gpus_per_replica} leaves {self.kv_room_bytes / 1e9:.1f} GB for the KV cache of "
+                f"a replica, must be >= {needed / 1e9:.1f} GB: one sequence of {longest:g} tokens does not fit (memory_"
+                f"fraction={self.memory_fraction:g}, weights {self.llm.weights_bytes(self.generator_weights_precision) / 1e9:.0f} GB)"
+            )
+        if self.measured_run:
+            require_known("measured_run", self.measured_run, presets.MEASURED_RUNS)
+
+    @property
+    def replicas(self) -> int:
+        """Whole replicas of the generator; GPUs left over stay idle."""
+        return self.generator_gpus // self.gpus_per_replica
+
+    @property
+    def samples_per_step(self) -> int:
+        """Rollouts trained in one step."""
+        return self.prompts_per_step * self.group_size
+
+    @property
+    def trained_tokens_per_step(self) -> float:
+        """Prompt and response tokens of the rollouts trained in one step: the denominator of $/Mtok."""
+        return self.samples_per_step * (self.mean_prompt_tokens + self.mean_response_tokens)
+
+    @property
+    def kv_room_bytes(self) -> float:
+        """Memory of one replica's decode GPUs that is left for KV cache [byte]; may be negative.
+
+        ``decode GPUs * (HBM * memory_fraction - activations) - weights``.
+        """
+        decode_gpus = self.gpus_per_replica - self.prefill_gpus_per_replica
+        per_gpu = self.generator_gpu.hbm_bytes * self.memory_fraction - self.activation_bytes_per_gpu
+        return decode_gpus * per_gpu - self.llm.weights_bytes(self.generator_weights_precision)
+
+    @classmethod
+    def from_data(cls, name: str) -> "Scenario":
+        """The preset of that name (``rlqueue presets`` lists them). Raises ValueError for an unknown one."""
+        return cls.from_values({quantity: fact.value for quantity, fact in presets.preset(name).items()}, name=name)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> "Scenario":
+        """A scenario from a TOML file of knobs.
+
+        With ``based_on = "<preset>"`` the knobs not named are the preset's; without it all that have no default must be
+        named. ``llm``, ``trainer_gpu``, ``generator_gpu``, ``node`` and ``hosted_price`` are keys of the data files, or
+        tables with the fields of your own; a table with a known ``key`` takes what it leaves out from that entry.
+
+        Raises:
+            ValueError: not TOML, an unknown key, a wrong type or an impossible value.
+        """
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"scenario file {path}: cannot be read ({error})") from error
+        return cls.from_toml(text, name=path.stem)
+
+    @classmethod
+    def from_toml(cls, text: str, name: str = "scenario") -> "Scenario":
+        """A scenario from TOML text; see ``from_file``."""
+        try:
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(f"scenario {name!r} is not valid TOML: {error}") from error
+        base = values.pop("based_on", None)
+        if base is not None:
+            if not isinstance(base, str):
+                raise ValueError(f"based_on={base!r} must be the name of a preset")
+            values = {key: fact.value for key, fact in presets.preset(base).items()} | values
+        return cls.from_values(values, name=name)
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any], name: str) -> "Scenario":
+        """A scenario from knobs by name; unknown and missing ones are refused."""
+        known = {each.name: each for each in fields(cls)}
+        for key in values:
+            require_known("knob", key, known)
+        missing = [
+            each.name for each in known.values()
+            if each.name not in values and each.name != "name" and each.default is MISSING
+        ]  # fmt: skip
+        if missing:
+            raise ValueError(f"scenario {name!r} lacks {', '.join(missing)} (or name a preset as based_on)")
+        return cls(**({"name": name} | dict(values)))
+
+    def with_text(self, settings: Mapping[str, str]) -> "Scenario":
+        """A copy with knobs set from text, as on a command line; ``node.usd_per_kwh`` reaches into a part."""
+        changed = self
+        for key, text in settings.items():
+            knob_name, _, inner = key.partition(".")
+            require_known("knob", knob_name, [each.name for each in fields(self)])
+            part = getattr(changed, knob_name)
+            if inner:
+                if not dataclasses.is_dataclass(part):
+                    raise ValueError(f"knob={key!r}: {knob_name} has no parts")
+                require_known(f"knob {knob_name}.", inner, [each.name for each in fields(part)])
+                value = dataclasses.replace(part, **{inner: _from_text(text, getattr(part, inner))})
+            else:
+                value = None if text == "none" else _from_text(text, part)
+            changed = dataclasses.replace(changed, **{knob_name: value})
+        return changed
+
+    def to_toml(self) -> str:
+        """The scenario as TOML text, which ``from_file`` reads back to an equal one."""
+        import tomli_w
+
+        values = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name in _CATALOGUES and value is not None:
+                make, keys = _CATALOGUES[each.name][1:]
+                same = value.key in keys() and make(value.key) == value
+                value = value.key if same else dataclasses.asdict(value)
+            if value is not None:
+                values[each.name] = value
+        return tomli_w.dumps(values)
+
+
+_CATALOGUES = {
+    "llm": (Llm, llm, llm_keys),
+    "trainer_gpu": (Gpu, gpu, gpu_keys),
+    "generator_gpu": (Gpu, gpu, gpu_keys),
+    "node": (NodeTco, node_tco, node_keys),
+    "hosted_price": (HostedPrice, hosted_price, hosted_price_keys),
+}
+
+
+def _from_text(text: str, like: object) -> Any:
+    """A command-line word as a value of the same kind as ``like``; text stays text."""
+    if isinstance(like, bool):
+        return {"true": True, "false": False}.get(text, text)
+    if isinstance(like, str) or dataclasses.is_dataclass(like):
+        return text
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _checked(each: dataclasses.Field, value: Any) -> Any:
+    """The value of one knob, of its right type and inside its limits, or ValueError."""
+    name, meta = each.name, each.metadata
+    if name in _CATALOGUES:
+        return _catalogue_entry(name, value, optional=each.default is None)
+    if value is None and each.default is None:
+        return None
+    kind = float if each.type == float | None else each.type
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is float and number:
+        value = float(value)
+    elif kind is int and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if type(value) is not kind:
+        raise ValueError(f"{name}={value!r} must be {_KIND_WORDS[kind]}: {meta['meaning']}")
+    if meta["choices"]:
+        require_known(name, value, meta["choices"])
+    if kind in (int, float):
+        _require_inside(name, value, meta, endless=each.default == math.inf)
+    return value
+
+
+_KIND_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def _require_inside(name: str, value: float, meta: Mapping[str, Any], *, endless: bool) -> None:
+    unit = "" if meta["unit"] in ("", "1") else f" {meta['unit']}"
+    if math.isnan(value) or (math.isinf(value) and not endless):
+        raise ValueError(f"{name}={value} must be a finite number{unit}: {meta['meaning']}")
+    reason = "one rollout is no group" if name == "group_size" else meta["meaning"]
+    for limit, sign, holds in (
+        (meta["low"], ">=", lambda limit: value >= limit),
+        (meta["above"], ">", lambda limit: value > limit),
+        (meta["high"], "<=", lambda limit: value <= limit),
+    ):
+        if limit is not None and not holds(limit):
+            raise ValueError(f"{name}={value:g} must be {sign} {limit:g}{unit}: {reason}")
+
+
+def _catalogue_entry(name: str, value: Any, *, optional: bool) -> Any:
+    """A part of the scenario from its key, from a table of its fields, or as it is."""
+    kind, make, keys = _CATALOGUES[name]
+    if isinstance(value, kind) or (value is None and optional):
+        return value
+    if isinstance(value, str):
+        require_known(name, value, keys())
+        return make(value)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name}={value!r} must be a key of the data files or a table of {kind.__name__}'s fields")
+    names = [each.name for each in fields(kind)]
+    for key in value:
+        require_known(f"{name} field", key, names)
+    base = dataclasses.asdict(make(value["key"])) if value.get("key") in keys() else {}
+    whole = base | dict(value)
+    missing = [each for each in names if each not in whole]
+    if missing:
+        raise ValueError(f"{name} lacks {', '.join(missing)} (or give the key of a known one)")
+    for each in fields(kind):
+        right = isinstance(whole[each.name], str) if each.type is str else not isinstance(whole[each.name], str)
+        if not right:
+            raise ValueError(f"{name}.{each.name}={whole[each.name]!r} must be {_KIND_WORDS[each.type]}")
+    return kind(**whole)

@@ -1,0 +1,364 @@
+"""The closed form, compiled: the long-run cycle of generator, budget and trainer in seconds and slots.
+
+The generator is a fluid of rollouts in slots (Little's law); the batch cycle is periodic with step time T; a staleness
+budget is a condition on how many dispatched groups may still be unfinished when the trainer takes a batch. All formulas
+are stated in ``docs`` of the functions; ``queueing`` names their results.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from rlqueue.inference import iteration_s
+
+# Codes of rates.SCHEDULE_CODES and FAMILY_CODES, as constants that the compiler folds.
+COLOCATED, SYNC, ONE_STEP_OFF, DRAIN, IN_FLIGHT, PARTIAL, LENT = range(7)
+ADMISSION, DROP, TARGETED = range(3)
+# Codes of operating_point.CONSTRAINTS, in its order.
+(TRAINER, WEIGHT_SYNC, DECODE, KV, CONCURRENCY, SANDBOX_START, SANDBOX_CAP, BUDGET, TAIL, FILTER, PREFILL) = range(11)
+
+SATURATED = 0.2
+"""Decoding counts as saturated when 1 % more running requests would sample less than 0.2 % more tokens per second."""
+
+DROPPED_MUCH = 0.9
+"""A drop rule binds when it lets less than this share of the groups through."""
+
+STEPS = 36
+"""Halvings of a bracket: 2**-36 of it is left, far below what any input is known to."""
+
+EULER = 0.5614594835668851
+"""exp(-Euler's constant): of n exponential times, the mean maximum is where ``exp(-gamma) / n`` of a curve is left."""
+
+POINT = np.dtype(
+    [(name, "f8") for name in (
+        "step_s", "wait_s", "train_s", "sync_s", "consumption_per_s", "production_per_s", "trainer_wait_ratio",
+        "rollout_idle_ratio", "staleness_versions", "in_flight_rollouts", "queued_groups", "rollout_s", "group_s",
+        "decoding_ratio", "accepted_ratio", "kv_used_ratio", "active_per_replica", "decode_tokens_per_s",
+    )] + [("binding", "i8")]
+)  # fmt: skip
+
+
+@njit(cache=True, inline="always")
+def used_share(r):
+    """Share of the rollouts dispatched that is neither filtered, nor surplus, nor failed."""
+    return (1.0 - r.filtered) * (1.0 - r.surplus) * (1.0 - r.failed)
+
+
+@njit(cache=True)
+def rollout_rate(a, r, kept):
+    """Rollouts per second of a replica with ``a`` running requests: ``a / (R t(a) / accept + a p)``.
+
+    R response tokens at iteration time t, prefill time p of the replica per rollout; ``kept`` is the share of its time
+    that is not lost to prefilling aborted rollouts again.
+    """
+    t = iteration_s(
+        a, r.context_tokens, r.overhead_s, r.shared_s, r.experts_s, r.miss, r.kv_s_per_token, r.compute_s
+    )  # fmt: skip
+    return kept * a / (r.response_tokens * t / r.accept_length + a * r.prefill_s)
+
+
+@njit(cache=True)
+def active_for_slots(slots, r, kept):
+    """Running requests of a replica whose rollouts fill ``slots`` slots, those outside the LLM included; at most KV slots."""
+    low, high = 0.0, min(r.kv_slots, slots)
+    if high + rollout_rate(high, r, kept) * r.outside_s <= slots:
+        return high
+    for _ in range(STEPS):
+        middle = 0.5 * (low + high)
+        if middle + rollout_rate(middle, r, kept) * r.outside_s > slots:
+            high = middle
+        else:
+            low = middle
+    return 0.5 * (low + high)
+
+
+@njit(cache=True)
+def active_for_rate(rate, high, r, kept):
+    """The fewest running requests of a replica that finish ``rate`` rollouts per second; at most ``high``."""
+    low = 0.0
+    for _ in range(STEPS):
+        middle = 0.5 * (low + high)
+        if rollout_rate(middle, r, kept) < rate:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@njit(cache=True)
+def survival_at(tokens, max_tokens, table):
+    """P(longer than ``tokens``) from an even table over 0 .. max_tokens, linear between its points."""
+    if tokens <= 0.0:
+        return 1.0
+    place = tokens / max_tokens * (table.size - 1)
+    i = int(place)
+    if i >= table.size - 1:
+        return 0.0
+    return table[i] + (place - i) * (table[i + 1] - table[i])
+
+
+@njit(cache=True)
+def batch_at_once(r, replicas, active, rate, dispatched, kept, rollouts):
+    """Time [s] from dispatching a whole batch to its longest rollout, and the mean time of one rollout.
+
+    Rollouts beyond the slots follow as slots become free (rate ``rate``). The last wave shrinks as rollouts end, and each
+    decodes faster for it: ``integral of t(k survival(y)) dy`` up to the mean longest response of the batch.
+    """
+    slots = active + rollout_rate(active, r, kept) * r.outside_s
+    wave = min(dispatched / replicas, slots)
+    cell = r.max_tokens / (rollouts.size - 1)
+    longest, mean = 0.0, 0.0
+    for i in range(rollouts.size - 1):
+        part = min(1.0, max(0.0, r.batch_tokens / cell - i))
+        if part == 0.0:
+            break
+        alive = max(1.0, wave * 0.5 * (rollouts[i] + rollouts[i + 1]))
+        t = cell / r.accept_length / kept * iteration_s(
+            alive, r.context_tokens, r.overhead_s, r.shared_s, r.experts_s, r.miss, r.kv_s_per_token, r.compute_s
+        )  # fmt: skip
+        longest += part * t
+        mean += 0.5 * (rollouts[i] + rollouts[i + 1]) * t
+    before = (dispatched / replicas - wave) * replicas / rate
+    prefill = wave * r.prefill_s
+    return before + r.outside_s + prefill + longest, r.outside_s + prefill + mean
+
+
+@njit(cache=True)
+def drain_loss(r, active, kept, rollouts):
+    """Generator time [s] lost when the rollouts in flight are finished before new weights and none is dispatched.
+
+    The remaining length of a running rollout has the survival ``integral_y S / E[L]``; finishing takes the time of the
+    longest, of which the rollouts' own share ``a / X`` is not lost.
+    """
+    cell = r.max_tokens / (rollouts.size - 1)
+    left = r.response_tokens
+    total = 0.0
+    for i in range(rollouts.size - 1):
+        if i * cell > r.batch_tokens:
+            break
+        alive = max(1.0, active * max(0.0, left) / r.response_tokens)
+        total += cell / r.accept_length / kept * iteration_s(
+            alive, r.context_tokens, r.overhead_s, r.shared_s, r.experts_s, r.miss, r.kv_s_per_token, r.compute_s
+        )  # fmt: skip
+        left -= cell * 0.5 * (rollouts[i] + rollouts[i + 1])
+    return max(0.0, total - active / rollout_rate(active, r, kept))
+
+
+@njit(cache=True)
+def over_budget(step, r, replicas, active, dispatched, train, after, kept, groups):
+    """How far the unfinished groups exceed what the admission budget allows, at step time ``step`` (in batches).
+
+    A batch worth of groups is dispatched with each step, so at a time y after the last publication
+    ``sum_i S(y + i T)`` batches are unfinished. Update j of u may start at ``y_j = T - after - (1 - (j - 1) / u) train``
+    if at most ``S + 1 - j / u`` batches are unfinished then (plus ``exp(-gamma) / groups`` for a batch of finite size).
+    """
+    a = active_for_rate(dispatched / step / replicas, active, r, kept)
+    token_s = a / (rollout_rate(a, r, kept) * r.response_tokens)
+    budget = r.publish_steps * (r.max_staleness + 1.0) - 1.0
+    weight = r.oversampling / used_share(r)
+    worst = -1e300
+    for j in range(1, int(r.updates) + 1):
+        y = step - after - (1.0 - (j - 1.0) / r.updates) * train
+        unfinished = 0.0
+        age = y
+        while age < r.outside_s + r.max_tokens * token_s:
+            unfinished += survival_at((age - r.outside_s) / token_s, r.max_tokens, groups)
+            if unfinished > 1e5:
+                break
+            age += step
+        allowed = r.oversampling * (budget + 1.0) - j / r.updates + EULER / r.groups
+        worst = max(worst, unfinished * weight - allowed)
+    return worst
+
+
+@njit(cache=True)
+def kept_by_age(step, busy, r, token_s, groups):
+    """Share of groups young enough to be trained under a drop rule: ``1 - S((S_max + 1 - busy / T) m T - T / 2)``."""
+    age = (r.max_staleness + 1.0) * r.publish_steps * step - busy - 0.5 * step
+    return 1.0 - survival_at((age - r.outside_s) / token_s, r.max_tokens, groups)
+
+
+@njit(cache=True)
+def cycle(r, replicas, trainer_gpus, groups, rollouts, kept):
+    """Step time of one scenario and what sets it.
+
+    Returns (step, train, after, active, rate, generation, kept_share, limit, mean_rollout_s, sync_like): seconds of a step,
+    of its compute, of sync and pauses; running requests of a replica and rollouts per second at the slot limit; seconds a
+    batch takes to generate; share of groups kept by the age limit; constraint code of the generating side.
+    """
+    train = r.train_gpu_s / trainer_gpus + r.train_fixed_s
+    after = r.sync_s / r.publish_steps + r.pause_s
+    busy = train + after
+    slots = min(r.concurrency, r.sandbox_cap)
+    active = active_for_slots(slots / replicas, r, kept)
+    rate = replicas * rollout_rate(active, r, kept)
+    # Which limit holds the rollouts in flight
+    more = min(active * 1.01, r.kv_slots) if active < r.kv_slots else active * 1.01
+    gain = rollout_rate(more, r, kept) / rollout_rate(active, r, kept) - 1.0
+    if gain < SATURATED * 0.01:
+        limit = DECODE
+    elif active >= r.kv_slots * (1.0 - 1e-9):
+        limit = KV
+    else:
+        limit = SANDBOX_CAP if r.sandbox_cap < r.concurrency else CONCURRENCY
+    if r.prefill_apart_s > 0.0 and rate > replicas / r.prefill_apart_s:
+        rate, limit = replicas / r.prefill_apart_s, PREFILL
+    if r.uses_sandbox > 0.0 and rate > r.creates_per_s:
+        rate, limit = r.creates_per_s, SANDBOX_START
+    dispatched = r.samples * r.oversampling / used_share(r)
+    lag_free = r.schedule == COLOCATED or r.schedule == SYNC or r.schedule == ONE_STEP_OFF
+    whole, mean_s = batch_at_once(r, replicas, active, rate, dispatched, kept, rollouts)
+    if not lag_free and r.max_staleness == 0.0:
+        lag_free = True
+    share = 1.0
+    if lag_free:
+        one_wave = dispatched <= replicas * (active + rollout_rate(active, r, kept) * r.outside_s)
+        if r.schedule == ONE_STEP_OFF:
+            step = max(whole, train) + after
+        else:
+            step = whole + busy
+        return step, train, after, active, rate, whole, share, TAIL if one_wave else limit, mean_s, True
+
+    generation = dispatched / rate
+    if r.schedule == DRAIN:
+        generation += drain_loss(r, active, kept, rollouts) / r.publish_steps
+    step = max(busy, generation)
+    if r.filtered >= 0.5:
+        limit = FILTER
+    if r.family == TARGETED:
+        bound = (whole + busy) / (1.0 + r.max_staleness)
+        if bound > step:
+            step, limit = bound, BUDGET
+    elif r.family == ADMISSION:
+        longest = max(step, whole + busy)
+        if over_budget(step, r, replicas, active, dispatched, train, after, kept, groups) > 0.0:
+            low, high = step, longest
+            for _ in range(STEPS):
+                middle = 0.5 * (low + high)
+                if over_budget(middle, r, replicas, active, dispatched, train, after, kept, groups) > 0.0:
+                    low = middle
+                else:
+                    high = middle
+            if high > step * (1.0 + 1e-9):
+                step, limit = high, BUDGET
+    else:
+        token_s = active * replicas / (rate * r.response_tokens)
+        share = kept_by_age(step, busy, r, token_s, groups)
+        if generation > share * step:
+            # Never slower than in step with the trainer, where nothing gets old
+            low, high = step, max(step, whole + busy)
+            for _ in range(STEPS):
+                middle = 0.5 * (low + high)
+                if middle * kept_by_age(middle, busy, r, token_s, groups) < generation:
+                    low = middle
+                else:
+                    high = middle
+            step = high
+            share = min(1.0, generation / step)
+            if share < DROPPED_MUCH:
+                limit = BUDGET
+    return step, train, after, active, rate, generation, share, limit, mean_s, False
+
+
+@njit(cache=True)
+def lost_to_reprefill(r, replicas, trainer_gpus, groups, rollouts):
+    """Share of generator time kept when every publication aborts the running rollouts and prefills them again."""
+    if r.reprefill_s == 0.0:
+        return 1.0
+    step, _, _, active, _, _, _, _, _, _ = cycle(r, replicas, trainer_gpus, groups, rollouts, 1.0)
+    return max(0.05, 1.0 - active * r.reprefill_s / (step * r.publish_steps))
+
+
+@njit(cache=True)
+def steady(r, groups, rollouts, out):
+    """Fill the record ``out`` (dtype POINT) with the operating point of the record ``r`` (dtype rates.RATES)."""
+    trainer_gpus = r.trainer_gpus
+    replicas = math.floor(r.generator_gpus / r.gpus_per_replica)
+    if r.schedule == COLOCATED:
+        trainer_gpus = r.trainer_gpus + r.generator_gpus
+        replicas = math.floor(trainer_gpus / r.gpus_per_replica)
+    if r.schedule == LENT:
+        # The trainer lends its GPUs for the share w of its time that it waits: w = 1 - busy / step(w).
+        low, high = 0.0, 1.0
+        lent = r.trainer_gpus / r.gpus_per_replica
+        for _ in range(40):
+            w = 0.5 * (low + high)
+            found = cycle(r, replicas + w * lent, trainer_gpus, groups, rollouts, 1.0)
+            if 1.0 - (found[1] + found[2]) / found[0] > w:
+                low = w
+            else:
+                high = w
+        replicas = replicas + low * lent
+    kept = lost_to_reprefill(r, replicas, trainer_gpus, groups, rollouts)
+    step, train, after, active, rate, generation, share, limit, mean_s, lag_free = cycle(
+        r, replicas, trainer_gpus, groups, rollouts, kept
+    )
+    busy = train + after
+    wait = max(0.0, step - busy)
+    dispatched = r.samples * r.oversampling / (used_share(r) * share)
+    most = replicas * (active + rollout_rate(active, r, kept) * r.outside_s)
+    trainer_bound = wait <= 1e-12 * step
+    flows = dispatched / step
+    if r.family == DROP and not lag_free:
+        flows = rate  # nothing holds dispatch back: what is too old is thrown away
+        dispatched = rate * step
+    if lag_free:
+        a = active
+        rollout_s = mean_s
+        in_flight = dispatched * mean_s / step
+        group_s = mean_s * r.group_tokens / r.response_tokens
+        running = min(in_flight, most)
+        staleness = 1.0 if r.schedule == ONE_STEP_OFF else 0.0
+        queued = 0.0
+        a = running / replicas
+    else:
+        if flows < rate * (1.0 - 1e-12):
+            a = active_for_rate(flows / replicas, active, r, kept)
+            in_flight = replicas * (a + rollout_rate(a, r, kept) * r.outside_s)
+            running = in_flight
+        else:
+            a = active
+            running = most
+            in_flight = max(most, min(r.concurrency, r.sandbox_cap))
+        rollout_s = in_flight / flows
+        token_s = a * replicas / (flows * r.response_tokens)
+        group_s = rollout_s + (r.group_tokens - r.response_tokens) * token_s
+        natural = (group_s / step + busy / step) / r.publish_steps
+        staleness = min(natural, r.max_staleness)
+        queued = 0.5 * r.groups
+        if trainer_bound:
+            staleness = r.max_staleness
+            queued = r.groups * max(0.5, r.max_staleness * r.publish_steps - group_s / step)
+    out.step_s = step
+    out.wait_s = wait
+    out.train_s = train
+    out.sync_s = after
+    out.consumption_per_s = r.samples / train
+    out.production_per_s = r.samples / generation * (share if not lag_free else 1.0)
+    if limit == BUDGET:
+        out.production_per_s = r.samples / step
+    out.trainer_wait_ratio = wait / step
+    out.rollout_idle_ratio = max(0.0, 1.0 - running / max(most, 1e-300))
+    out.staleness_versions = staleness
+    out.in_flight_rollouts = in_flight
+    out.queued_groups = queued
+    out.rollout_s = rollout_s
+    out.group_s = group_s
+    out.decoding_ratio = max(0.0, 1.0 - r.outside_s / rollout_s)
+    out.accepted_ratio = r.samples / dispatched
+    out.kv_used_ratio = min(1.0, a / r.kv_slots)
+    out.active_per_replica = a
+    out.decode_tokens_per_s = flows * r.response_tokens
+    if trainer_bound:
+        limit = WEIGHT_SYNC if r.sync_s / r.publish_steps > train else TRAINER
+    out.binding = limit
+
+
+@njit(cache=True)
+def steady_all(rates, groups, rollouts):
+    """Operating points of many records: 1-D array of dtype POINT from a 1-D array of dtype rates.RATES."""
+    points = np.zeros(rates.size, POINT)
+    for i in range(rates.size):
+        steady(rates[i], groups, rollouts, points[i])
+    return points
