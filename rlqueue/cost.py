@@ -1,6 +1,9 @@
 """What a trained token costs: self-built by two methods, hosted by price list, and where each dollar goes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from rlqueue.hosted import HostedPrice
 from rlqueue.operating_point import OperatingPoint
@@ -8,6 +11,8 @@ from rlqueue.provenance import table
 from rlqueue.scenario import Scenario
 from rlqueue.tco import tco
 from rlqueue.units import SECONDS_PER_HOUR, TOKENS_PER_MTOK
+
+Numbers = float | np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,12 +118,45 @@ def mean_of_quotients(scenario: Scenario) -> float:
     return sum(s / n for s, n in rows) / len(rows) / (sum(s for s, _ in rows) / sum(n for _, n in rows))
 
 
-def cost(scenario: Scenario, point: OperatingPoint) -> Bill:
-    """The bill of an operating point, closed form or simulated.
+def parts_usd_per_mtok(
+    scenario: Scenario, answers: Mapping[str, Numbers], trainer_gpus: Numbers, generator_gpus: Numbers
+) -> dict[str, Numbers]:
+    """Where the dollars of a trained Mtok go [$/Mtok]: the parts of a bill, for one operating point or a grid of them.
 
-    The trainer's GPU time is split by its wait ratio (publication counts as busy). The generator's is split by slot-time:
-    unused slots are idle, and of the used ones the accepted share is useful, the rest discarded. With a colocated schedule
-    all GPUs are the generator's while the trainer waits.
+    The trainer's GPU time is split by its wait ratio (publication and pauses count as busy). The generator's is split by
+    slot-time: unused slots are idle, and of the used ones the accepted share is useful, the rest discarded. With a
+    colocated schedule all GPUs are the generator's while the trainer waits.
+
+    Args:
+        answers: step_s, trainer_wait_ratio, rollout_idle_ratio, accepted_ratio, in_flight_rollouts; numbers or arrays.
+        trainer_gpus, generator_gpus: the split they belong to.
+    """
+    tokens = scenario.trained_tokens_per_step
+    per_gpu_s = usd_per_gpu_hour(scenario) / SECONDS_PER_HOUR / tokens * TOKENS_PER_MTOK
+    step_s, wait = answers["step_s"], answers["trainer_wait_ratio"]
+    idle, accepted = answers["rollout_idle_ratio"], answers["accepted_ratio"]
+    if scenario.schedule == "colocated-sync":
+        gpus = trainer_gpus + generator_gpus
+        trainer_s, waiting_s, generator_s = gpus * step_s * (1.0 - wait), 0.0 * wait, gpus * step_s * wait
+    else:
+        trainer_s = trainer_gpus * step_s * (1.0 - wait)
+        waiting_s = trainer_gpus * step_s * wait
+        generator_s = generator_gpus * step_s
+    used_s = generator_s * (1.0 - idle)
+    sandboxes = answers["in_flight_rollouts"] if scenario.sandbox_start_s > 0 else 0.0
+    sandbox_usd = sandboxes * scenario.sandbox_usd_per_hour * step_s / SECONDS_PER_HOUR
+    return {
+        "trainer_busy": trainer_s * per_gpu_s,
+        "trainer_waiting": waiting_s * per_gpu_s,
+        "generator_useful": used_s * accepted * per_gpu_s,
+        "generator_discarded": used_s * (1.0 - accepted) * per_gpu_s,
+        "generator_idle": generator_s * idle * per_gpu_s,
+        "sandbox": sandbox_usd / tokens * TOKENS_PER_MTOK,
+    }
+
+
+def cost(scenario: Scenario, point: OperatingPoint) -> Bill:
+    """The bill of an operating point, whoever computed it.
 
     Args:
         scenario: what was run. point: how it runs.
@@ -126,33 +164,12 @@ def cost(scenario: Scenario, point: OperatingPoint) -> Bill:
     gpu_hour = usd_per_gpu_hour(scenario)
     gpus = scenario.trainer_gpus + scenario.generator_gpus
     tokens = scenario.trained_tokens_per_step
-    per_mtok = gpu_hour / SECONDS_PER_HOUR / tokens * TOKENS_PER_MTOK
-    wait = point.trainer_wait_ratio
-    if scenario.schedule == "colocated-sync":
-        trainer_s, waiting_s = gpus * point.step_s * (1.0 - wait), 0.0
-        generator_s = gpus * point.step_s * wait
-    else:
-        trainer_s = scenario.trainer_gpus * point.step_s * (1.0 - wait)
-        waiting_s = scenario.trainer_gpus * point.step_s * wait
-        generator_s = scenario.generator_gpus * point.step_s
-    used_s = generator_s * (1.0 - point.rollout_idle_ratio)
-    sandboxes = point.in_flight_rollouts if scenario.sandbox_start_s > 0 else 0.0
-    sandbox_usd = sandboxes * scenario.sandbox_usd_per_hour * point.step_s / SECONDS_PER_HOUR
-    parts = {
-        "trainer_busy": trainer_s * per_mtok,
-        "trainer_waiting": waiting_s * per_mtok,
-        "generator_useful": used_s * point.accepted_ratio * per_mtok,
-        "generator_discarded": used_s * point.discarded_ratio * per_mtok,
-        "generator_idle": generator_s * point.rollout_idle_ratio * per_mtok,
-        "sandbox": sandbox_usd / tokens * TOKENS_PER_MTOK,
-    }
+    parts = parts_usd_per_mtok(scenario, vars(point), scenario.trainer_gpus, scenario.generator_gpus)
     total = sum(parts.values())
     report = latency_charged_usd_per_mtok(gpus, gpu_hour, point.rollout_s, tokens) * mean_of_quotients(scenario)
     hosted = None
     if scenario.hosted_price is not None:
-        hosted = hosted_usd_per_mtok(
-            scenario.hosted_price, scenario.mean_prompt_tokens, scenario.mean_response_tokens
-        )  # fmt: skip
+        hosted = hosted_usd_per_mtok(scenario.hosted_price, scenario.mean_prompt_tokens, scenario.mean_response_tokens)
     return Bill(
         usd_per_gpu_hour=gpu_hour,
         usd_per_step=total * tokens / TOKENS_PER_MTOK,
