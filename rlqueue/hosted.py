@@ -30,8 +30,9 @@ class HostedPrice:
 
 @cache
 def hosted_price_keys() -> tuple[str, ...]:
-    """Keys of the rows in data/hosted_prices.csv."""
-    return tuple(row["key"] for row in table("hosted_prices"))
+    """Keys of the rows in data/hosted_prices.csv that give all three prices."""
+    prices = [name for name in HostedPrice.__dataclass_fields__ if name != "key"]
+    return tuple(row["key"] for row in table("hosted_prices") if all(row[name] for name in prices))
 
 
 @cache

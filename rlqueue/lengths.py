@@ -94,13 +94,13 @@ class ResponseLengths:
 
     def _survival(self, n: int) -> np.ndarray:
         y = np.linspace(0.0, self.max_tokens, POINTS)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):  # infinities are what the normal law wants here
             log_y = np.log(y)[:, None]
-        centre = self.log_median + self.sigma_between_prompts * _Z[None, :]
-        if self.sigma_within_group > 0:
-            below = _normal_cdf((log_y - centre) / self.sigma_within_group) ** n
-        else:
-            below = (log_y >= centre).astype(float)
+            centre = self.log_median + self.sigma_between_prompts * _Z[None, :]
+            if self.sigma_within_group > 0:
+                below = _normal_cdf((log_y - centre) / self.sigma_within_group) ** n
+            else:
+                below = (log_y >= centre).astype(float)
         survival = 1.0 - below @ _WEIGHT
         survival[0], survival[-1] = 1.0, 0.0
         return survival

@@ -9,8 +9,10 @@ def require_known(field: str, key: object, keys: Collection[str]) -> None:
     """Raise ValueError unless ``key`` is one of ``keys``; the message names the nearest of them."""
     if key in keys:
         return
-    near = get_close_matches(str(key), keys, n=3, cutoff=0.4) or list(keys)[:8]
-    raise ValueError(f"{field}={key!r} is not known; did you mean {' or '.join(near)}? ({len(keys)} are known)")
+    near = get_close_matches(str(key), keys, n=3, cutoff=0.6)
+    if near:
+        raise ValueError(f"{field}={key!r} is not known; did you mean {' or '.join(near)}? ({len(keys)} are known)")
+    raise ValueError(f"{field}={key!r} is not known, must be one of {', '.join(list(keys)[:12])} ({len(keys)} in all)")
 
 
 def require_positive(thing: object, *fields: str) -> None:

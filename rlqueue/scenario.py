@@ -179,10 +179,11 @@ class Scenario:
             )
         needed = longest * self.llm.kv_bytes_per_token(self.kv_precision)
         if self.kv_room_bytes < needed:
+            weights = self.llm.weights_bytes(self.generator_weights_precision)
             raise ValueError(
                 f"gpus_per_replica={self.gpus_per_replica} leaves {self.kv_room_bytes / 1e9:.1f} GB for the KV cache of "
-                f"a replica, must be >= {needed / 1e9:.1f} GB: one sequence of {longest:g} tokens does not fit (memory_"
-                f"fraction={self.memory_fraction:g}, weights {self.llm.weights_bytes(self.generator_weights_precision) / 1e9:.0f} GB)"
+                f"a replica, must be >= {needed / 1e9:.1f} GB: one sequence of {longest:g} tokens does not fit "
+                f"(memory_fraction={self.memory_fraction:g}, weights {weights / 1e9:.0f} GB)"
             )
         if self.measured_run:
             require_known("measured_run", self.measured_run, presets.MEASURED_RUNS)
@@ -267,18 +268,23 @@ class Scenario:
         """A copy with knobs set from text, as on a command line; ``node.usd_per_kwh`` reaches into a part."""
         changed = self
         for key, text in settings.items():
+            require_known("knob", key, changed.settable())
             knob_name, _, inner = key.partition(".")
-            require_known("knob", knob_name, [each.name for each in fields(self)])
             part = getattr(changed, knob_name)
             if inner:
-                if not dataclasses.is_dataclass(part):
-                    raise ValueError(f"knob={key!r}: {knob_name} has no parts")
-                require_known(f"knob {knob_name}.", inner, [each.name for each in fields(part)])
                 value = dataclasses.replace(part, **{inner: _from_text(text, getattr(part, inner))})
             else:
                 value = None if text == "none" else _from_text(text, part)
             changed = dataclasses.replace(changed, **{knob_name: value})
         return changed
+
+    def settable(self) -> list[str]:
+        """Names that ``with_text`` takes: every knob, and ``knob.field`` for the fields of parts such as the node."""
+        names = [each.name for each in fields(self)]
+        parts = {name: getattr(self, name) for name in _CATALOGUES}
+        return names + [
+            f"{name}.{each.name}" for name, part in parts.items() if part for each in fields(part) if each.name != "key"
+        ]
 
     def to_toml(self) -> str:
         """The scenario as TOML text, which ``from_file`` reads back to an equal one."""

@@ -50,11 +50,11 @@ def rollout_rate(a, r, kept):
     """Rollouts per second of a replica with ``a`` running requests: ``a / (R t(a) / accept + a p)``.
 
     R response tokens at iteration time t, prefill time p of the replica per rollout; ``kept`` is the share of its time
-    that is not lost to prefilling aborted rollouts again.
+    that is not lost to prefilling aborted rollouts again. On average less than one request runs one at a time.
     """
     t = iteration_s(
-        a, r.context_tokens, r.overhead_s, r.shared_s, r.experts_s, r.miss, r.kv_s_per_token, r.compute_s
-    )  # fmt: skip
+        max(a, 1.0), r.context_tokens, r.overhead_s, r.shared_s, r.experts_s, r.miss, r.kv_s_per_token, r.compute_s
+    )
     return kept * a / (r.response_tokens * t / r.accept_length + a * r.prefill_s)
 
 
@@ -119,9 +119,11 @@ def batch_at_once(r, replicas, active, rate, dispatched, kept, rollouts):
         )  # fmt: skip
         longest += part * t
         mean += 0.5 * (rollouts[i] + rollouts[i + 1]) * t
-    before = (dispatched / replicas - wave) * replicas / rate
+    share = wave * replicas / dispatched
+    before = (1.0 - share) * dispatched / rate
     prefill = wave * r.prefill_s
-    return before + r.outside_s + prefill + longest, r.outside_s + prefill + mean
+    in_last_wave = r.outside_s + prefill + mean
+    return before + r.outside_s + prefill + longest, share * in_last_wave + (1.0 - share) * slots * replicas / rate
 
 
 @njit(cache=True)
@@ -146,14 +148,15 @@ def drain_loss(r, active, kept, rollouts):
 
 
 @njit(cache=True)
-def over_budget(step, r, replicas, active, dispatched, train, after, kept, groups):
-    """How far the unfinished groups exceed what the admission budget allows, at step time ``step`` (in batches).
+def over_budget(step, a, r, train, after, kept, groups):
+    """How far the unfinished groups exceed what the admission budget allows (in batches), at step time ``step``.
+
+    ``a`` requests running on each replica produce just the batch that this step time needs.
 
     A batch worth of groups is dispatched with each step, so at a time y after the last publication
     ``sum_i S(y + i T)`` batches are unfinished. Update j of u may start at ``y_j = T - after - (1 - (j - 1) / u) train``
     if at most ``S + 1 - j / u`` batches are unfinished then (plus ``exp(-gamma) / groups`` for a batch of finite size).
     """
-    a = active_for_rate(dispatched / step / replicas, active, r, kept)
     token_s = a / (rollout_rate(a, r, kept) * r.response_tokens)
     budget = r.publish_steps * (r.max_staleness + 1.0) - 1.0
     weight = r.oversampling / used_share(r)
@@ -207,17 +210,14 @@ def cycle(r, replicas, trainer_gpus, groups, rollouts, kept):
     if r.uses_sandbox > 0.0 and rate > r.creates_per_s:
         rate, limit = r.creates_per_s, SANDBOX_START
     dispatched = r.samples * r.oversampling / used_share(r)
-    lag_free = r.schedule == COLOCATED or r.schedule == SYNC or r.schedule == ONE_STEP_OFF
+    lag_free = r.schedule in (COLOCATED, SYNC, ONE_STEP_OFF)
     whole, mean_s = batch_at_once(r, replicas, active, rate, dispatched, kept, rollouts)
     if not lag_free and r.max_staleness == 0.0:
         lag_free = True
     share = 1.0
     if lag_free:
         one_wave = dispatched <= replicas * (active + rollout_rate(active, r, kept) * r.outside_s)
-        if r.schedule == ONE_STEP_OFF:
-            step = max(whole, train) + after
-        else:
-            step = whole + busy
+        step = max(whole, train) + after if r.schedule == ONE_STEP_OFF else whole + busy
         return step, train, after, active, rate, whole, share, TAIL if one_wave else limit, mean_s, True
 
     generation = dispatched / rate
@@ -231,17 +231,21 @@ def cycle(r, replicas, trainer_gpus, groups, rollouts, kept):
         if bound > step:
             step, limit = bound, BUDGET
     elif r.family == ADMISSION:
-        longest = max(step, whole + busy)
-        if over_budget(step, r, replicas, active, dispatched, train, after, kept, groups) > 0.0:
-            low, high = step, longest
+        most = active_for_rate(dispatched / step / replicas, active, r, kept)
+        if over_budget(step, most, r, train, after, kept, groups) > 0.0:
+            # Fewer requests running, a longer step; never longer than in step with the trainer
+            longest = max(step, whole + busy)
+            fewest = active_for_rate(dispatched / longest / replicas, most, r, kept)
+            low, high, found = fewest, most, longest
             for _ in range(STEPS):
                 middle = 0.5 * (low + high)
-                if over_budget(middle, r, replicas, active, dispatched, train, after, kept, groups) > 0.0:
-                    low = middle
-                else:
+                takes = dispatched / (replicas * rollout_rate(middle, r, kept))
+                if over_budget(takes, middle, r, train, after, kept, groups) > 0.0:
                     high = middle
-            if high > step * (1.0 + 1e-9):
-                step, limit = high, BUDGET
+                else:
+                    low, found = middle, takes
+            if found > step * (1.0 + 1e-9):
+                step, limit = found, BUDGET
     else:
         token_s = active * replicas / (rate * r.response_tokens)
         share = kept_by_age(step, busy, r, token_s, groups)
@@ -306,7 +310,7 @@ def steady(r, groups, rollouts, out):
     if lag_free:
         a = active
         rollout_s = mean_s
-        in_flight = dispatched * mean_s / step
+        in_flight = min(dispatched * mean_s / step, r.concurrency, r.sandbox_cap)
         group_s = mean_s * r.group_tokens / r.response_tokens
         running = min(in_flight, most)
         staleness = 1.0 if r.schedule == ONE_STEP_OFF else 0.0

@@ -1,0 +1,137 @@
+"""The command line: ``rlqueue presets | tco | solve``. Answers go to stdout, errors to stderr with exit status 2."""
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlqueue.cost import cost
+from rlqueue.presets import preset, preset_names, reported
+from rlqueue.provenance import table
+from rlqueue.refusal import require_known
+from rlqueue.scenario import Scenario
+from rlqueue.tco import NodeTco, node_tco, tco
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        answer = options.run(options)
+        text = json.dumps(answer, indent=2, allow_nan=False)
+    except ValueError as refusal:
+        print(f"rlqueue: {refusal}", file=sys.stderr)
+        return 2
+    if options.json:
+        print(text)
+    else:
+        options.show(answer)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rlqueue", description="RL post-training as a queue: trainer wait, staleness and $/Mtok of a GPU split."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Any, show: Any, summary: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=summary, description=summary)
+        sub.add_argument("--json", action="store_true", help="print one JSON object")
+        sub.set_defaults(run=run, show=show)
+        return sub
+
+    command("presets", _presets, _show_presets, "list the published runs that scenarios can start from")
+    one = command("tco", _tco, _show, "cost of ownership of a GPU-hour")
+    one.add_argument("--node", default="h200", help="whose inputs to start from")
+    _settable(one, "usd_per_kwh=0.12")
+    one = command("solve", _solve, _show, "operating point and bill of a scenario, by closed form")
+    _scenario(one)
+    return parser
+
+
+def _settable(command: argparse.ArgumentParser, example: str) -> None:
+    command.add_argument(
+        "--set", action="append", default=[], metavar="KNOB=VALUE", help=f"override an input, e.g. {example}"
+    )
+
+
+def _scenario(command: argparse.ArgumentParser) -> None:
+    command.add_argument("scenario", metavar="NAME_OR_FILE", help="a preset's name, or a scenario file in TOML")
+    _settable(command, "concurrency=512")
+
+
+def chosen_scenario(options: argparse.Namespace) -> Scenario:
+    """The scenario that a command names, with its overrides."""
+    name = options.scenario
+    is_file = name.endswith(".toml") or Path(name).is_file()
+    scenario = Scenario.from_file(name) if is_file else Scenario.from_data(name)
+    return scenario.with_text(_settings(options.set))
+
+
+def _settings(words: Sequence[str]) -> dict[str, str]:
+    settings = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise ValueError(f"--set {word!r} must have the form KNOB=VALUE")
+        settings[name.strip()] = value.strip()
+    return settings
+
+
+def _presets(_: argparse.Namespace) -> dict[str, Any]:
+    titles = {row["preset"]: row["title"] for row in table("presets")}
+    return {
+        name: {
+            "title": titles[name],
+            "assumed": sum(fact.kind == "assumed" for fact in preset(name).values()),
+            "knobs": len(preset(name)),
+            "reported": {key: fact.value for key, fact in reported(name).items()},
+        }
+        for name in preset_names()
+    }
+
+
+def _tco(options: argparse.Namespace) -> dict[str, Any]:
+    node = node_tco(options.node)
+    names = [field.name for field in dataclasses.fields(NodeTco) if field.name != "key"]
+    for name, text in _settings(options.set).items():
+        require_known("input", name, names)
+        try:
+            value = float(text)
+        except ValueError:
+            raise ValueError(f"{name}={text!r} must be a number") from None
+        node = dataclasses.replace(node, **{name: value})
+    return dataclasses.asdict(tco(node))
+
+
+def _solve(options: argparse.Namespace) -> dict[str, Any]:
+    from rlqueue.queueing import solve
+
+    scenario = chosen_scenario(options)
+    return answer(scenario, solve(scenario))
+
+
+def answer(scenario: Scenario, point: Any) -> dict[str, Any]:
+    """Operating point and bill as one flat object, led by the scenario's name."""
+    return {"scenario": scenario.name} | dataclasses.asdict(point) | dataclasses.asdict(cost(scenario, point))
+
+
+def _show_presets(presets: Mapping[str, Mapping[str, Any]]) -> None:
+    width = max(map(len, presets))
+    for name, facts in presets.items():
+        print(f"{name:{width}}  {facts['title']}  ({facts['assumed']} of {facts['knobs']} inputs assumed)")
+
+
+def _show(values: Mapping[str, Any]) -> None:
+    width = max(map(len, values))
+    for name, value in values.items():
+        shown = f"{value:,.4f}" if isinstance(value, float) else "-" if value is None else value
+        print(f"{name:{width}}  {shown}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
