@@ -3,6 +3,7 @@
 ``RATES`` is one record of numbers per scenario (or per cell of a grid); its fields are commented below.
 """
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -121,7 +122,7 @@ def _values(s: Scenario) -> dict[str, float]:
         "updates": s.updates_per_step,
         "publish_steps": s.steps_per_publication,
         "oversampling": s.oversampling_factor,
-        "filtered": s.filtered_fraction,
+        "filtered": min(filtered_fraction(s), 1.0 - 1e-9),  # 1 would ask for a division by zero
         "surplus": s.surplus_fraction,
         "failed": _failed_fraction(s),
         "train_gpu_s": train_flops(s) / (s.mfu * peak),
@@ -138,6 +139,23 @@ def _values(s: Scenario) -> dict[str, float]:
         **_outside(s),
         **_replica(s),
     }
+
+
+def filtered_fraction(scenario: Scenario) -> float:
+    """Share of finished groups that all or none of their rollouts solved.
+
+    For solve rates p of law Beta(a, b): ``E[p^n + (1 - p)^n] = (B(a + n, b) + B(a, b + n)) / B(a, b)``.
+    """
+    mean, n = scenario.solve_rate_mean, scenario.group_size
+    if mean == 0:
+        return scenario.filtered_fraction
+    if math.isinf(scenario.solve_rate_concentration) or mean == 1:
+        return mean**n + (1.0 - mean) ** n
+    from scipy.special import betaln
+
+    a, b = mean * scenario.solve_rate_concentration, (1.0 - mean) * scenario.solve_rate_concentration
+    whole = betaln(a, b)
+    return math.exp(betaln(a + n, b) - whole) + math.exp(betaln(a, b + n) - whole)
 
 
 def _per_step(seconds: float, every_steps: int) -> float:

@@ -8,16 +8,17 @@ import dataclasses
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from rlqueue import presets
-from rlqueue.hardware import Gpu, gpu, gpu_keys
-from rlqueue.hosted import HostedPrice, hosted_price, hosted_price_keys
-from rlqueue.llm import Llm, llm, llm_keys
+from rlqueue.hardware import Gpu
+from rlqueue.hosted import HostedPrice
+from rlqueue.knobs import CATALOGUES, checked, from_text, knob
+from rlqueue.llm import Llm
 from rlqueue.refusal import require_known
-from rlqueue.tco import NodeTco, node_keys, node_tco
+from rlqueue.tco import NodeTco
 
 SCHEDULES = {
     "colocated-sync": "all GPUs generate a batch, then all train on it",
@@ -34,13 +35,6 @@ STALENESS_FAMILIES = {
     "targeted": "each group belongs to one future step, and a straggler holds that step",
 }
 PRECISIONS = {"bf16": "two bytes an element", "fp8": "one byte an element"}
-
-
-def knob(unit: str, meaning: str, *, low: float | None = None, high: float | None = None, above: float | None = None,
-         choices: Mapping[str, str] | None = None, **more: Any) -> Any:  # fmt: skip
-    """A field of Scenario with its unit, one-line meaning and limits (``above`` is an exclusive lower limit)."""
-    limits = {"low": low, "high": high, "above": above, "choices": choices}
-    return field(metadata={"unit": unit, "meaning": meaning, **limits}, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +83,9 @@ class Scenario:
     max_response_tokens: float = knob("token", "length at which a response is cut", above=0)
     tool_calls: float = knob("1", "mean tool calls of a rollout", low=0, high=1000, default=0.0)
     tool_call_s: float = knob("s", "mean time of one tool call", low=0, default=0.0)
+    tool_call_sigma: float = knob(
+        "1", "spread of its logarithm; 0 = every call takes the mean", low=0, high=3, default=0.0
+    )
     reward_s: float = knob("s", "time to score a finished rollout", low=0, default=0.0)
 
     # Sandboxes
@@ -131,6 +128,10 @@ class Scenario:
                                    default=0.0)  # fmt: skip
     filtered_fraction: float = knob("1", "share of finished groups dropped for zero advantage (all or none solved)", low=0,
                                     high=0.99, default=0.0)  # fmt: skip
+    solve_rate_mean: float = knob("1", "mean solve rate of the prompts, which then decides what is filtered; 0 = "
+                                  "filtered_fraction does", low=0, high=1, default=0.0)  # fmt: skip
+    solve_rate_concentration: float = knob("1", "a + b of the solve rates' Beta(a, b); endless = all prompts are alike",
+                                           above=0, default=math.inf)  # fmt: skip
 
     # Money
     gpu_hour_usd: float | None = knob("$/GPU-h", "price of a GPU-hour; unset = cost of ownership of the node",
@@ -142,7 +143,7 @@ class Scenario:
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            object.__setattr__(self, each.name, _checked(each, getattr(self, each.name)))
+            object.__setattr__(self, each.name, checked(each, getattr(self, each.name)))
         self._refuse_impossible()
 
     def _refuse_impossible(self) -> None:
@@ -165,6 +166,11 @@ class Scenario:
         if self.prompts_per_step % self.updates_per_step:
             raise ValueError(
                 f"updates_per_step={self.updates_per_step} must divide prompts_per_step={self.prompts_per_step}"
+            )
+        if self.solve_rate_mean and self.filtered_fraction:
+            raise ValueError(
+                f"filtered_fraction={self.filtered_fraction:g} must be 0 with solve_rate_mean={self.solve_rate_mean:g}: "
+                "the solve rates decide what is filtered"
             )
         if self.mean_response_tokens >= self.max_response_tokens:
             raise ValueError(
@@ -272,16 +278,16 @@ class Scenario:
             knob_name, _, inner = key.partition(".")
             part = getattr(changed, knob_name)
             if inner:
-                value = dataclasses.replace(part, **{inner: _from_text(text, getattr(part, inner))})
+                value = dataclasses.replace(part, **{inner: from_text(text, getattr(part, inner))})
             else:
-                value = None if text == "none" else _from_text(text, part)
+                value = None if text == "none" else from_text(text, part)
             changed = dataclasses.replace(changed, **{knob_name: value})
         return changed
 
     def settable(self) -> list[str]:
         """Names that ``with_text`` takes: every knob, and ``knob.field`` for the fields of parts such as the node."""
         names = [each.name for each in fields(self)]
-        parts = {name: getattr(self, name) for name in _CATALOGUES}
+        parts = {name: getattr(self, name) for name in CATALOGUES}
         return names + [
             f"{name}.{each.name}" for name, part in parts.items() if part for each in fields(part) if each.name != "key"
         ]
@@ -293,97 +299,10 @@ class Scenario:
         values = {}
         for each in fields(self):
             value = getattr(self, each.name)
-            if each.name in _CATALOGUES and value is not None:
-                make, keys = _CATALOGUES[each.name][1:]
+            if each.name in CATALOGUES and value is not None:
+                make, keys = CATALOGUES[each.name][1:]
                 same = value.key in keys() and make(value.key) == value
                 value = value.key if same else dataclasses.asdict(value)
             if value is not None:
                 values[each.name] = value
         return tomli_w.dumps(values)
-
-
-_CATALOGUES = {
-    "llm": (Llm, llm, llm_keys),
-    "trainer_gpu": (Gpu, gpu, gpu_keys),
-    "generator_gpu": (Gpu, gpu, gpu_keys),
-    "node": (NodeTco, node_tco, node_keys),
-    "hosted_price": (HostedPrice, hosted_price, hosted_price_keys),
-}
-
-
-def _from_text(text: str, like: object) -> Any:
-    """A command-line word as a value of the same kind as ``like``; text stays text."""
-    if isinstance(like, bool):
-        return {"true": True, "false": False}.get(text, text)
-    if isinstance(like, str) or dataclasses.is_dataclass(like):
-        return text
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _checked(each: dataclasses.Field, value: Any) -> Any:
-    """The value of one knob, of its right type and inside its limits, or ValueError."""
-    name, meta = each.name, each.metadata
-    if name in _CATALOGUES:
-        return _catalogue_entry(name, value, optional=each.default is None)
-    if value is None and each.default is None:
-        return None
-    kind = float if each.type == float | None else each.type
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is float and number:
-        value = float(value)
-    elif kind is int and isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if type(value) is not kind:
-        raise ValueError(f"{name}={value!r} must be {_KIND_WORDS[kind]}: {meta['meaning']}")
-    if meta["choices"]:
-        require_known(name, value, meta["choices"])
-    if kind in (int, float):
-        _require_inside(name, value, meta, endless=each.default == math.inf)
-    return value
-
-
-_KIND_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-
-
-def _require_inside(name: str, value: float, meta: Mapping[str, Any], *, endless: bool) -> None:
-    unit = "" if meta["unit"] in ("", "1") else f" {meta['unit']}"
-    if math.isnan(value) or (math.isinf(value) and not endless):
-        raise ValueError(f"{name}={value} must be a finite number{unit}: {meta['meaning']}")
-    reason = "one rollout is no group" if name == "group_size" else meta["meaning"]
-    for limit, sign, holds in (
-        (meta["low"], ">=", lambda limit: value >= limit),
-        (meta["above"], ">", lambda limit: value > limit),
-        (meta["high"], "<=", lambda limit: value <= limit),
-    ):
-        if limit is not None and not holds(limit):
-            raise ValueError(f"{name}={value:g} must be {sign} {limit:g}{unit}: {reason}")
-
-
-def _catalogue_entry(name: str, value: Any, *, optional: bool) -> Any:
-    """A part of the scenario from its key, from a table of its fields, or as it is."""
-    kind, make, keys = _CATALOGUES[name]
-    if isinstance(value, kind) or (value is None and optional):
-        return value
-    if isinstance(value, str):
-        require_known(name, value, keys())
-        return make(value)
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{name}={value!r} must be a key of the data files or a table of {kind.__name__}'s fields")
-    names = [each.name for each in fields(kind)]
-    for key in value:
-        require_known(f"{name} field", key, names)
-    base = dataclasses.asdict(make(value["key"])) if value.get("key") in keys() else {}
-    whole = base | dict(value)
-    missing = [each for each in names if each not in whole]
-    if missing:
-        raise ValueError(f"{name} lacks {', '.join(missing)} (or give the key of a known one)")
-    for each in fields(kind):
-        right = isinstance(whole[each.name], str) if each.type is str else not isinstance(whole[each.name], str)
-        if not right:
-            raise ValueError(f"{name}.{each.name}={whole[each.name]!r} must be {_KIND_WORDS[each.type]}")
-    return kind(**whole)
