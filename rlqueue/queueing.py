@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 
 from rlqueue.operating_point import CONSTRAINTS, OperatingPoint
-from rlqueue.rates import GRID_KNOBS, SCHEDULE_CODES, lengths_of, rates, rates_grid
+from rlqueue.rates import GRID_KNOBS, lengths_of, rates, rates_grid
 from rlqueue.refusal import require_known
 from rlqueue.scenario import Scenario
 
 NAMES = tuple(CONSTRAINTS)
 
 ENDLESS = 1e12
-LIFTED: dict[str, dict[str, float]] = {
+LIFTED: dict[str, dict[str, float | str]] = {
     "trainer compute": {"train_gpu_s": 1e-9, "train_fixed_s": 0.0},
     "weight sync": {"sync_s": 0.0},
     "decode bandwidth": {
@@ -27,11 +27,11 @@ LIFTED: dict[str, dict[str, float]] = {
     "sandbox start": {"creates_per_s": np.inf},
     "sandbox cap": {"sandbox_cap": np.inf},
     "staleness budget": {"max_staleness": 1e6},
-    "long tail": {"schedule": SCHEDULE_CODES["async-in-flight"], "max_staleness": 1e6},
+    "long tail": {"batch_tokens": "response_tokens"},
     "filter": {"filtered": 0.0},
     "prefill": {"prefill_apart_s": 0.0},
 }
-"""What a record looks like once a constraint no longer binds; shows which one is behind it."""
+"""What a record's fields become once a constraint no longer binds (a number, or another field); shows which is behind it."""
 
 
 def solve(scenario: Scenario) -> OperatingPoint:
@@ -84,11 +84,16 @@ def _points(scenario: Scenario, records: np.ndarray) -> np.ndarray:
     return steady_all(records, lengths.group_survival, lengths.rollout_survival)
 
 
+def lifted(record: np.ndarray, constraint: str) -> np.ndarray:
+    """A copy of the record in which that constraint does not bind."""
+    free = record.copy()
+    for name, value in LIFTED[constraint].items():
+        free[name] = record[value] if isinstance(value, str) else value
+    return free
+
+
 def _next_constraint(scenario: Scenario, record: np.ndarray, binding: int) -> str:
-    lifted = record.copy()
-    for name, value in LIFTED[NAMES[binding]].items():
-        lifted[name] = value
-    return NAMES[int(_points(scenario, lifted)[0]["binding"])]
+    return NAMES[int(_points(scenario, lifted(record, NAMES[binding]))[0]["binding"])]
 
 
 def _operating_point(scenario: Scenario, point: np.void, next_constraint: str) -> OperatingPoint:

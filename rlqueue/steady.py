@@ -24,6 +24,9 @@ SATURATED = 0.2
 DROPPED_MUCH = 0.9
 """A drop rule binds when it lets less than this share of the groups through."""
 
+TAIL_MATTERS = 1.05
+"""A batch has a long tail when its longest response is longer than the mean by more than this factor."""
+
 STEPS = 36
 """Halvings of a bracket: 2**-36 of it is left, far below what any input is known to."""
 
@@ -102,7 +105,7 @@ def survival_at(tokens, max_tokens, table):
 def batch_at_once(r, replicas, active, rate, dispatched, kept, rollouts):
     """Time [s] from dispatching a whole batch to its longest rollout, and the mean time of one rollout.
 
-    Rollouts beyond the slots follow as slots become free (rate ``rate``). The last wave shrinks as rollouts end, and each
+    Rollouts beyond the slots follow as slots become free. The last wave shrinks as rollouts end, and each
     decodes faster for it: ``integral of t(k survival(y)) dy`` up to the mean longest response of the batch.
     """
     slots = active + rollout_rate(active, r, kept) * r.outside_s
@@ -119,11 +122,13 @@ def batch_at_once(r, replicas, active, rate, dispatched, kept, rollouts):
         )  # fmt: skip
         longest += part * t
         mean += 0.5 * (rollouts[i] + rollouts[i + 1]) * t
+    free = replicas * rollout_rate(active, r, kept)
     share = wave * replicas / dispatched
-    before = (1.0 - share) * dispatched / rate
-    prefill = wave * r.prefill_s
-    in_last_wave = r.outside_s + prefill + mean
-    return before + r.outside_s + prefill + longest, share * in_last_wave + (1.0 - share) * slots * replicas / rate
+    in_last_wave = r.outside_s + wave * r.prefill_s + mean
+    whole = (1.0 - share) * dispatched / free + r.outside_s + wave * r.prefill_s + longest
+    # Where creating sandboxes or prefill apart is narrower than the slots, the last rollout begins that late
+    whole = max(whole, dispatched / rate + in_last_wave) if rate < free else whole
+    return whole, share * in_last_wave + (1.0 - share) * slots * replicas / free
 
 
 @njit(cache=True)
@@ -216,9 +221,11 @@ def cycle(r, replicas, trainer_gpus, groups, rollouts, kept):
         lag_free = True
     share = 1.0
     if lag_free:
-        one_wave = dispatched <= replicas * (active + rollout_rate(active, r, kept) * r.outside_s)
+        free = replicas * rollout_rate(active, r, kept)
+        one_wave = rate >= free and dispatched <= replicas * active + free * r.outside_s
+        tail = one_wave and r.batch_tokens > TAIL_MATTERS * r.response_tokens
         step = max(whole, train) + after if r.schedule == ONE_STEP_OFF else whole + busy
-        return step, train, after, active, rate, whole, share, TAIL if one_wave else limit, mean_s, True
+        return step, train, after, active, rate, whole, share, TAIL if tail else limit, mean_s, True
 
     generation = dispatched / rate
     if r.schedule == DRAIN:
