@@ -1,0 +1,210 @@
+"""The three figures of the explorer, as plotly dictionaries: wait and idle by split, $/Mtok by split, and the map of waits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rlqueue.app.answers import Answer, reported_value
+from rlqueue.app.plot import PALETTE
+from rlqueue.cost import PARTS
+
+BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, GREY, YELLOW = PALETTE
+INK = "#1B2733"
+WAIT, IDLE, NOW, REPORTED = BLUE, ORANGE, INK, VERMILION
+PART_COLOURS = dict(zip(PARTS, (BLUE, SKY, GREEN, PURPLE, ORANGE, GREY), strict=True))
+PART_NAMES = {
+    "trainer_busy": "trainer busy",
+    "trainer_waiting": "trainer waiting",
+    "generator_useful": "generator useful",
+    "generator_discarded": "discarded",
+    "generator_idle": "generator idle",
+    "sandbox": "sandboxes",
+}
+ROOM = 1.15
+"""How far a cost axis reaches beyond what it must show."""
+NICE = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
+MARGIN = {"l": 48, "r": 12, "t": 64, "b": 44}
+"""Room for two rows of legend, whatever its width, so that the plots of a row stand at one height."""
+
+
+def figures(answer: Answer) -> dict[str, dict[str, Any]]:
+    """All figures by name, in the order in which they stand on the page."""
+    return {"wait": wait_by_split(answer), "cost": cost_by_split(answer), "map": wait_map(answer)}
+
+
+def _split_axis(answer: Answer) -> dict[str, Any]:
+    splits, step = answer.frame.splits, answer.state.scenario.gpus_per_replica
+    return {"title": {"text": f"generator GPUs (of {answer.frame.gpus})"}, "fixedrange": True,
+            "range": [int(splits[0]) - 0.6 * step, int(splits[-1]) + 0.6 * step]}  # fmt: skip
+
+
+def _upright(x: float) -> dict[str, Any]:
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "layer": "below",
+            "line": {"color": NOW, "width": 1, "dash": "dot"}}  # fmt: skip
+
+
+def wait_by_split(answer: Answer) -> dict[str, Any]:
+    """Who waits: both ratios against the split, with the present point and the reported one."""
+    state, point, splits = answer.state, answer.point, answer.frame.splits
+    trainer = answer.frame.gpus - splits
+    lines = [
+        {"type": "scatter", "mode": "lines+markers" if len(splits) < 6 else "lines", "name": name, "x": splits,
+         "y": answer.by_split[field], "customdata": trainer, "line": {"color": colour, "width": 2.5, "dash": dash},
+         "hovertemplate": f"%{{x}} generator, %{{customdata}} trainer GPUs<br>{name} %{{y:.1%}}<extra></extra>"}
+        for field, name, colour, dash in (
+            ("trainer_wait_ratio", "trainer waits", WAIT, "solid"),
+            ("rollout_idle_ratio", "rollout slots idle", IDLE, "dash"),
+        )
+    ]  # fmt: skip
+    now = {
+        "type": "scatter", "mode": "markers", "name": "this scenario", "x": [state.scenario.generator_gpus] * 2,
+        "y": [point.trainer_wait_ratio, point.rollout_idle_ratio], "cliponaxis": False, "hoverinfo": "skip",
+        "marker": {"size": 12, "color": [WAIT, IDLE], "line": {"color": NOW, "width": 2}},
+    }  # fmt: skip
+    found = reported_value(state.preset, "trainer_wait_ratio")
+    there = found is not None and state.start.generator_gpus in splits
+    reach = 0.5 * (found.high - found.low) if there else 0.0
+    reported = {
+        "type": "scatter", "mode": "markers", "name": "reported wait", "visible": there,
+        "x": [state.start.generator_gpus] if there else [], "y": [found.middle] if there else [],
+        "marker": {"symbol": "diamond-open", "size": 13, "color": REPORTED, "line": {"width": 2.5}},
+        "error_y": {"type": "constant", "value": reach, "color": REPORTED, "thickness": 2, "visible": reach > 0},
+        "hovertemplate": _reported_hover(answer), "cliponaxis": False,
+    }  # fmt: skip
+    return {
+        "data": [*lines, now, reported],
+        "layout": {
+            "title": {
+                "text": "Who waits at each split of the GPUs",
+                "subtitle": {"text": "closed form; wait: share of a step, idle: share of slot-time"},
+            },
+            "xaxis": _split_axis(answer),
+            "yaxis": {"range": [-0.02, 1.02], "tickformat": ".0%", "fixedrange": True, "dtick": 0.25},
+            "shapes": [_upright(state.scenario.generator_gpus)],
+            "margin": MARGIN,
+        },
+    }
+
+
+def _reported_hover(answer: Answer) -> str:
+    found = reported_value(answer.state.preset, "trainer_wait_ratio")
+    if found is None:
+        return ""
+    value = f"{found.low:.0%}" if found.low == found.high else f"{found.low:.0%} to {found.high:.0%}"
+    return f"reported: the trainer waits {value} ({found.fact.kind})<extra></extra>"
+
+
+def cost_by_split(answer: Answer) -> dict[str, Any]:
+    """Where the dollars of a trained Mtok go at each split, beside the hosted price."""
+    state, splits, bill = answer.state, answer.frame.splits, answer.bill
+    top, step = cost_ceiling(answer), state.scenario.gpus_per_replica
+    trainer = answer.frame.gpus - splits
+    bars = [
+        {"type": "bar", "name": PART_NAMES[part], "x": splits, "y": _everywhere(answer.by_split[part], splits),
+         "customdata": trainer, "width": 0.86 * step, "marker": {"color": PART_COLOURS[part]},
+         "visible": bool(np.any(answer.by_split[part])),
+         "hovertemplate": f"%{{x}} generator, %{{customdata}} trainer GPUs<br>{PART_NAMES[part]} $%{{y:.2f}}<extra></extra>"}
+        for part in PARTS
+    ]  # fmt: skip
+    hosted = bill.hosted_usd_per_mtok
+    ends = _split_axis(answer)["range"]
+    line = {
+        "type": "scatter", "mode": "lines", "name": "hosted", "x": ends, "y": [hosted, hosted], "visible": hosted is not None,
+        "line": {"color": REPORTED, "width": 2.5, "dash": "dash"}, "hovertemplate": "hosted $%{y:.2f}<extra></extra>",
+    }  # fmt: skip
+    now = {
+        "type": "scatter", "mode": "markers", "name": "this scenario", "x": [state.scenario.generator_gpus],
+        "y": [bill.usd_per_mtok], "cliponaxis": False,
+        "marker": {"symbol": "triangle-down", "size": 14, "color": NOW, "line": {"color": "white", "width": 1.5}},
+        "hovertemplate": "this scenario $%{y:.2f}/Mtok<extra></extra>",
+    }  # fmt: skip
+    return {
+        "data": [*bars, line, now],
+        "layout": {
+            "title": {
+                "text": "What a trained Mtok costs, and for what",
+                "subtitle": {"text": "$/Mtok by wall-clock GPU-hours; dashed: hosted price for the same tokens"},
+            },
+            "barmode": "stack",
+            "xaxis": _split_axis(answer),
+            "yaxis": {"range": [0, top], "tickprefix": "$", "fixedrange": True},
+            "shapes": [_upright(state.scenario.generator_gpus)],
+            "legend": {"traceorder": "normal"},
+            "margin": MARGIN,
+        },
+    }
+
+
+def _everywhere(values: Any, splits: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(np.asarray(values, dtype=float), splits.shape)
+
+
+def cost_ceiling(answer: Answer) -> float:
+    """End of the cost axis: where the preset and the hosted price have room. It stays there until the present cost is higher."""
+    calm = 1.6 * max(answer.start_bill.usd_per_mtok, answer.bill.hosted_usd_per_mtok or 0.0)
+    return nice(max(calm, ROOM * answer.bill.usd_per_mtok))
+
+
+def nice(value: float) -> float:
+    """The next round number upwards."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(power * step for step in NICE if power * step >= value * (1 - 1e-12))
+
+
+def wait_map(answer: Answer) -> dict[str, Any]:
+    """The trainer's wait over split and concurrency. Rows are evenly spaced in log10, so the picture is one image."""
+    state, around, field = answer.state, answer.frame, answer.wait_map
+    rows = np.log10(field.concurrency)
+    x, z = field.generator_gpus, field.trainer_wait_ratio
+    heat = {
+        "type": "heatmap", "x": x, "y": rows, "z": z, "zmin": 0, "zmax": 1, "colorscale": "Cividis",
+        "colorbar": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "thickness": 10, "len": 1.0, "x": 0.5,
+                     "tickformat": ".0%", "tickvals": [0, 0.25, 0.5, 0.75, 1], "ticklen": 3, "outlinewidth": 0},
+        "customdata": np.broadcast_to(field.concurrency.round()[:, None], z.shape),
+        "hovertemplate": "%{x} generator GPUs, concurrency %{customdata:,.0f}<br>trainer waits %{z:.1%}<extra></extra>",
+    }  # fmt: skip
+    lines = {
+        "type": "contour", "x": x, "y": rows, "z": z, "showscale": False, "hoverinfo": "skip", "autocontour": False,
+        "contours": {"coloring": "none", "start": 0.25, "end": 0.75, "size": 0.25, "showlabels": True,
+                     "labelformat": ".0%", "labelfont": {"color": "white", "size": 12}},
+        "line": {"color": "white", "width": 1.5},
+    }  # fmt: skip
+    start = state.start
+    points = {
+        "type": "scatter", "mode": "markers+text", "x": [start.generator_gpus, state.scenario.generator_gpus],
+        "y": [math.log10(start.concurrency), math.log10(state.scenario.concurrency)], "text": ["preset", "now"],
+        "textposition": ["bottom center", "top center"], "textfont": {"color": "white", "size": 13, "weight": 700},
+        "marker": {"symbol": ["diamond-open", "circle"], "size": [13, 13], "color": ["white", "white"],
+                   "line": {"color": ["white", NOW], "width": 2.5}},
+        "showlegend": False, "hoverinfo": "skip", "cliponaxis": False,
+    }  # fmt: skip
+    margin = 0.5 * (rows[1] - rows[0])
+    ticks = decades(around.slots_low, around.slots_high)
+    return {
+        "data": [heat, lines, points],
+        "layout": {
+            "title": {
+                "text": "Where the trainer stops waiting",
+                "subtitle": {"text": "trainer wait ratio by split and concurrency; closed form"},
+            },
+            "xaxis": _split_axis(answer) | {"showgrid": False},
+            "yaxis": {"title": {"text": "concurrency (slots)"}, "range": [rows[0] - margin, rows[-1] + margin], "showgrid": False,
+                      "fixedrange": True, "tickvals": [math.log10(tick) for tick in ticks],
+                      "ticktext": [f"{tick:,}" for tick in ticks]},
+            "showlegend": False,
+            "margin": {"l": 74, "r": 16, "t": 36, "b": 44},
+        },
+    }  # fmt: skip
+
+
+def decades(low: int, high: int) -> list[int]:
+    """1, 2 and 5 times the powers of ten between two numbers; without the fives or twos where they would be many."""
+    powers = range(int(math.log10(low)), int(math.log10(high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [step * 10**power for power in powers for step in steps if low <= step * 10**power <= high]
+        if len(ticks) <= 8:
+            return ticks
+    return ticks

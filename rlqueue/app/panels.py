@@ -1,0 +1,177 @@
+"""What the page says in text: figures of merit with the reported values beside them, the verdict, and what else is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+from rlqueue.advice import Move, break_even_usd_per_gpu_hour
+from rlqueue.app.answers import Answer, Reported, reported_value
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def dollars(value: float) -> str:
+    return f"${value:,.2f}"
+
+
+def ratio(value: float) -> str:
+    return f"{value:.2f}×"
+
+
+def versions(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def seconds(value: float) -> str:
+    return f"{value:,.0f} s" if value >= 10 else f"{value:.1f} s"
+
+
+def count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def rate(value: float) -> str:
+    return f"{value:.2f}/s"
+
+
+SHOWN = {
+    "trainer_wait_ratio": percent, "mfu_computing": percent, "usd_per_mtok": dollars, "hosted_usd_per_mtok": dollars,
+    "usd_per_mtok_report_method": dollars, "cost_ratio": ratio, "mean_rollout_s": seconds, "consumption_per_s": rate,
+    "production_per_s": rate,
+}  # fmt: skip
+"""How a quantity of data/reported.csv is written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merit:
+    """One number of the page.
+
+    Attributes:
+        name: label. text: the number as written. means: one line.
+        value, reported: the number and the name in data/reported.csv of what the source says about it; "" where nothing.
+    """
+
+    name: str
+    text: str
+    means: str
+    value: float | None = None
+    reported: str = ""
+    unit: str = ""
+    strong: bool = False
+
+
+def merits(answer: Answer) -> list[Merit]:
+    """The cards: what a run is judged by."""
+    point, bill = answer.point, answer.bill
+    hosted, cost_ratio = bill.hosted_usd_per_mtok, bill.cost_ratio
+    return [
+        Merit(name="Trainer wait ratio", text=percent(point.trainer_wait_ratio), value=point.trainer_wait_ratio,
+              reported="trainer_wait_ratio", means="share of a step that the trainer waits for rollouts", strong=True),
+        Merit(name="Rollout idle ratio", text=percent(point.rollout_idle_ratio),
+              means="share of slot-time in which nothing is generated"),
+        Merit(name="Staleness", text=versions(point.staleness_versions), unit="versions",
+              means="mean age of a trained group, in weight publications"),
+        Merit(name="Trained tokens", text=count(point.trained_tokens_per_s), unit="tokens/s",
+              means="prompt and response tokens of trained rollouts"),
+        Merit(name="Self-built", text=dollars(bill.usd_per_mtok), unit="/Mtok", value=bill.usd_per_mtok,
+              reported="usd_per_mtok", means="wall-clock GPU-hours over trained tokens", strong=True),
+        Merit(name="Hosted", text="–" if hosted is None else dollars(hosted), unit="" if hosted is None else "/Mtok",
+              value=hosted, reported="hosted_usd_per_mtok", means="price list, for the same mix of tokens"),
+        Merit(name="Self-built / hosted", text="–" if cost_ratio is None else ratio(cost_ratio), means=_break_even(answer)),
+    ]  # fmt: skip
+
+
+def _break_even(answer: Answer) -> str:
+    at = break_even_usd_per_gpu_hour(answer.bill)
+    if at is None:
+        return "choose a hosted price to compare with"
+    return f"equal at {dollars(at)} a GPU-hour; here {dollars(answer.bill.usd_per_gpu_hour)}"
+
+
+def lesser_merits(answer: Answer) -> list[Merit]:
+    """Numbers that explain the cards, in one compact line."""
+    point, bill = answer.point, answer.bill
+    return [
+        Merit(name="Step", text=seconds(point.step_s), means="wall-clock time of one optimizer step"),
+        Merit(name="Consumption", text=rate(point.consumption_per_s), value=point.consumption_per_s,
+              reported="consumption_per_s", means="rollouts that the trainer takes while computing"),
+        Merit(name="Production", text=rate(point.production_per_s), value=point.production_per_s,
+              reported="production_per_s", means="rollouts that the generator can deliver for training"),
+        Merit(name="In flight", text=count(point.in_flight_rollouts), means="mean rollouts that hold a slot"),
+        Merit(name="Rollout", text=seconds(point.rollout_s), value=point.rollout_s, reported="mean_rollout_s",
+              means="mean time of a rollout in its slot"),
+        Merit(name="MFU computing", text=percent(point.mfu_computing), value=point.mfu_computing,
+              reported="mfu_computing", means="against the dense bf16 peak, while computing"),
+        Merit(name="MFU wall-clock", text=percent(point.mfu_wall_clock), means="the same over the whole step"),
+        Merit(name="Report's method", text=f"{dollars(bill.usd_per_mtok_report_method)}/Mtok",
+              value=bill.usd_per_mtok_report_method, reported="usd_per_mtok_report_method",
+              means="one mean rollout time charged per step; explained under Two costs"),
+    ]  # fmt: skip
+
+
+def reported_words(answer: Answer, merit: Merit) -> str:
+    """``reported 30.0 % (printed), here −0.9 points``: the source's value, its kind, and how far the answer is from it.
+
+    Once something was moved the two are no longer about the same run, and the deviation is left out.
+    """
+    if not merit.reported:
+        return ""
+    found = reported_value(answer.state.preset, merit.reported)
+    if found is None:
+        return ""
+    shown = SHOWN[merit.reported]
+    value = shown(found.low) if found.low == found.high else f"{shown(found.low)} to {shown(found.high)}"
+    apart = f", {deviation(merit, found)}" if answer.state.untouched and merit.value is not None else ""
+    return f"reported {value} ({found.fact.kind}){apart}"
+
+
+def deviation(merit: Merit, found: Reported) -> str:
+    """How far the answer is from what is reported: points for a share, percent for the rest."""
+    if found.low < found.high and found.low <= merit.value <= found.high:
+        return "inside"
+    nearest = min(max(merit.value, found.low), found.high)
+    if SHOWN[merit.reported] is percent:
+        return f"here {100 * (merit.value - nearest):+.1f} points".replace("-", "−")
+    return f"here {100 * (merit.value / nearest - 1):+.1f} %".replace("-", "−")
+
+
+def cards(answer: Answer) -> str:
+    """The figures of merit as HTML."""
+    kind = escape(answer.point.kind)
+    blocks = []
+    for merit in merits(answer):
+        beside = reported_words(answer, merit)
+        blocks.append(
+            f'<div class="rlq-card{" rlq-strong" if merit.strong else ""}"><dt>{escape(merit.name)}'
+            f'<span class="rlq-tag" title="computed by {kind}">{kind}</span></dt>'
+            f'<dd class="rlq-number">{escape(merit.text)}<small>{escape(merit.unit)}</small></dd>'
+            f'<dd class="rlq-means">{escape(merit.means)}</dd>'
+            f'<dd class="rlq-reported">{escape(beside)}</dd></div>'
+        )
+    lesser = []
+    for merit in lesser_merits(answer):
+        beside = reported_words(answer, merit)
+        note = f"<small>{escape(beside)}</small>" if beside else ""
+        lesser.append(
+            f'<div title="{escape(merit.means)}"><dt>{escape(merit.name)}</dt><dd>{escape(merit.text)}{note}</dd></div>'
+        )
+    return f'<dl class="rlq-cards">{"".join(blocks)}</dl><dl class="rlq-lesser">{"".join(lesser)}</dl>'
+
+
+def verdict_html(answer: Answer) -> str:
+    """The sentence that names the bottleneck."""
+    return f'<p class="rlq-verdict" role="status">{escape(answer.verdict)}</p>'
+
+
+def move_words(move: Move) -> str:
+    """One row of the list of moves: the move, and what it gives."""
+    words = move.words[0].upper() + move.words[1:]
+    change = f"{100 * move.wait_change:+.0f}".replace("-", "−")
+    usd = f"{move.usd_per_mtok_change:+.2f}".replace("-", "−")
+    return (
+        f"{words}: wait {percent(move.point.trainer_wait_ratio)} ({change} points), "
+        f"{dollars(move.bill.usd_per_mtok)}/Mtok ({usd})"
+    )
