@@ -1,0 +1,196 @@
+"""One replica of section 4 of docs/semantics.md: a continuous batch, its KV memory, its prefill.
+
+The batch is followed by its *depth*: the tokens that a request there from the start would have sampled. A request that
+joins at depth d and has x tokens to go ends at depth d + x, whoever comes and goes meanwhile; only the time of that changes.
+"""
+
+import math
+from collections import deque
+from heapq import heappop, heappush
+
+from rlqueue.rates import rates
+
+ALMOST_FULL = 0.99
+ROOF = ("overhead_s", "shared_s", "experts_s", "miss", "kv_s_per_token", "compute_s", "accept_length")
+
+
+class Replica:
+    """``sim`` gives the clock (``env.now``), the ``version``, timers (``after``) and takes back rollouts (``go``)."""
+
+    def __init__(self, sim, number, *, is_open):
+        s, self.sim, self.number, self.is_open = sim.scenario, sim, number, is_open
+        self.roof = {name: float(rates(s)[name][0]) for name in ROOF}
+        prefill_gpus = s.prefill_gpus_per_replica or s.gpus_per_replica
+        peak = s.generator_gpu.peak_flops_per_s(s.generator_weights_precision)
+        self.prefill_per_token = 2.0 * s.llm.active_params / (prefill_gpus * peak * s.prefill_mfu)
+        self.apart = s.prefill_gpus_per_replica > 0
+        self.room = s.kv_room_bytes / s.llm.kv_bytes_per_token(s.kv_precision)
+        self.batch = {}  # rollout -> order of joining; a dict keeps that order
+        self.joined = 0
+        self.ends = []  # heap of (depth, order of joining, rollout), with entries of some that have left
+        self.waiting = deque()
+        self.bound = 0
+        self.depth = self.version_depth = 0.0  # the second: the integral of the version over the first
+        self.context = 0.0
+        self.pending_s = self.server_free_s = self.at = 0.0
+        self.plan = 0
+
+    # How fast: with y tokens sampled by each from now, t = overhead + max(compute, reads + slope y), per accept_length tokens
+    def _roofline(self):
+        k, r = len(self.batch), self.roof
+        reads = r["shared_s"] + r["experts_s"] * (1.0 - r["miss"] ** k) + r["kv_s_per_token"] * self.context
+        return r["overhead_s"], k * r["compute_s"], reads, k * r["kv_s_per_token"]
+
+    def seconds(self, tokens):
+        """Decoding time in which each request of the batch samples so many tokens."""
+        overhead, compute, reads, slope = self._roofline()
+        flat = min(tokens, max(0.0, (compute - reads) / slope))  # as long as compute is the slower of the two
+        rest = tokens - flat
+        reads += slope * flat
+        return (flat * (overhead + compute) + rest * (overhead + reads) + slope * rest**2 / 2) / self.roof[
+            "accept_length"
+        ]
+
+    def tokens(self, seconds):
+        """The inverse of ``seconds``."""
+        overhead, compute, reads, slope = self._roofline()
+        budget = seconds * self.roof["accept_length"]
+        flat = min(budget / (overhead + max(compute, reads)), max(0.0, (compute - reads) / slope))
+        budget = max(0.0, budget - flat * (overhead + compute))
+        start = overhead + reads + slope * flat
+        return flat + 2 * budget / (start + math.sqrt(start**2 + 2 * slope * budget))
+
+    def advance(self, depth=None):
+        """Bring the state to now; ``depth`` is given where it is known better than the clock's rounding."""
+        elapsed, self.at = self.sim.env.now - self.at, self.sim.env.now
+        if depth is None:
+            prefilling = min(self.pending_s, elapsed)
+            self.pending_s -= prefilling
+            depth = self.depth
+            if self.batch and elapsed > prefilling:
+                depth = min(depth + self.tokens(elapsed - prefilling), self._next_end())
+        elif depth > self.depth:
+            self.pending_s = 0.0
+        self.version_depth += self.sim.version * (depth - self.depth)
+        self.context += len(self.batch) * (depth - self.depth)
+        self.depth = depth
+
+    def _next_end(self):
+        while self.batch.get(self.ends[0][2]) != self.ends[0][1]:
+            heappop(self.ends)
+        return self.ends[0][0]
+
+    def replan(self):
+        """Set the timer to what comes next of itself: a segment's end, or the memory full."""
+        self.plan += 1
+        if not self.batch:
+            return
+        plan, k, end = self.plan, len(self.batch), self._next_end()
+        full = self.depth + (self.room - self.context) / k if k > 1 else math.inf
+        target, act = (end, self._end_segment) if end <= full else (full, self._preempt)
+        delay = self.pending_s + self.seconds(target - self.depth) if target > self.depth else 0.0
+        self.sim.after(delay, self.sim.REPLICA + self.number, lambda: plan == self.plan and act(target))
+
+    def _end_segment(self, depth):
+        self.advance(depth)
+        self._next_end()
+        rollout = self.ends[0][2]
+        self.leave(rollout)
+        rollout.left = 0.0
+        self.start_waiting()
+        self.sim.go(rollout)
+
+    def _preempt(self, depth):
+        self.advance(depth)
+        last = next(reversed(self.batch))
+        self.leave(last)
+        last.to_prefill = last.context
+        if self.apart:
+            self.prefill(last)
+        else:
+            last.stage = "waiting"
+            self.waiting.appendleft(last)
+        self.replan()
+
+    # Requests coming and going
+    def request(self, rollout):
+        """A bound rollout asks for ``left`` tokens, of which ``to_prefill`` context tokens come first."""
+        if self.apart:
+            self.prefill(rollout)
+        else:
+            self.arrive(rollout)
+
+    def prefill(self, rollout):
+        """Into the line of the prefill server; work once asked for is done, whatever becomes of the rollout."""
+        self._stamp(rollout)
+        rollout.stage, life, now = "prefill", rollout.life, self.sim.env.now
+        self.server_free_s = max(self.server_free_s, now) + rollout.to_prefill * self.prefill_per_token
+        rollout.to_prefill = 0.0
+        leaves = self.server_free_s - now
+        self.sim.after(leaves, self.sim.PREFILL, lambda: rollout.life is life and self.sim.prefilled(rollout, self))
+
+    def arrive(self, rollout):
+        self.advance()
+        if not self.waiting and self._fits(rollout):
+            self._start(rollout)
+            self.replan()
+        else:
+            rollout.stage = "waiting"
+            self.waiting.append(rollout)
+
+    def _fits(self, rollout):
+        return not self.batch or self.context + rollout.context <= ALMOST_FULL * self.room
+
+    def _stamp(self, rollout):
+        if rollout.version is None:
+            rollout.version = self.sim.version
+
+    def _start(self, rollout):
+        self._stamp(rollout)
+        rollout.stage = "batch"
+        self.pending_s += rollout.to_prefill * self.prefill_per_token
+        rollout.to_prefill = 0.0
+        self.joined += 1
+        self.batch[rollout] = self.joined
+        self.context += rollout.context
+        rollout.joined_at = self.depth, self.version_depth
+        heappush(self.ends, (self.depth + rollout.left, self.joined, rollout))
+
+    def leave(self, rollout):
+        """Out of the batch, with what was sampled so far; the replica is up to date, and is planned anew afterwards."""
+        del self.batch[rollout]
+        rollout.stage = ""
+        depth, version_depth = rollout.joined_at
+        rollout.sampled += self.depth - depth
+        rollout.left -= self.depth - depth
+        rollout.token_versions += self.version_depth - version_depth
+        self.context = self.context - rollout.context if self.batch else 0.0
+
+    def start_waiting(self):
+        while self.waiting and self._fits(self.waiting[0]):
+            self._start(self.waiting.popleft())
+        self.replan()
+
+    def restart_batch(self):
+        """Partial rollout at new weights: every request in the batch is prefilled again, its whole context."""
+        self.advance()
+        if not self.apart:
+            self.pending_s += self.context * self.prefill_per_token
+            self.replan()
+            return
+        for rollout in list(self.batch):
+            self.leave(rollout)
+            rollout.to_prefill = rollout.context
+            self.prefill(rollout)
+        self.start_waiting()
+
+    def evict(self):
+        """A lent replica closes: all its requests, running then waiting, in order of joining."""
+        self.advance()
+        running, waiting = list(self.batch), list(self.waiting)
+        for rollout in running:
+            self.leave(rollout)
+        self.waiting.clear()
+        self.pending_s = 0.0
+        self.replan()
+        return running + waiting

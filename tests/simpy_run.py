@@ -1,0 +1,547 @@
+"""A second simulator, written from docs/semantics.md alone: plain and slow, so that it can be read beside that page.
+
+simpy keeps the clock and the order of events; its priorities are the order at one moment (section 8). Rollouts and the
+trainer are generators that yield what they wait for, run on at once when it comes (``go``, ``look``).
+"""
+
+import math
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from functools import partial
+
+import simpy
+from simpy_draws import Draws
+from simpy_replica import Replica
+
+
+@dataclass(eq=False, kw_only=True)
+class Rollout:
+    group: "Group"
+    number: int
+    tokens: float
+    turns: int
+    attempt: int = -1
+    tries: int = 0
+    ended: bool = False
+
+    def begin(self, life, now):
+        """A new attempt: nothing sampled, no replica."""
+        self.life, self.since, self.stage, self.has_place = life, now, "", False
+        self.attempt += 1
+        self.replica = self.version = None
+        self.prompt = self.sampled = self.left = self.to_prefill = self.token_versions = 0.0
+        self.cold = self.rebind = False
+
+    @property
+    def context(self):
+        return self.prompt + self.sampled
+
+
+@dataclass(eq=False, kw_only=True)
+class Cohort:
+    number: int
+    running: set = field(default_factory=set)
+    accepted: int = 0
+    closed: bool = False
+
+
+@dataclass(eq=False, kw_only=True)
+class Group:
+    number: int
+    cohort: Cohort
+    dispatch_s: float
+    rollouts: list = field(default_factory=list)  # those dispatched at least once
+    out: int = 0  # rollouts in flight or ended, failed attempts not counted
+    version: int | None = None
+    finish_s: float | None = None
+    finish_version: int | None = None
+    step: int | None = None
+    trained_version: int | None = None
+    fate: str = "in flight"
+
+    @property
+    def tokens(self):
+        return sum(rollout.tokens for rollout in self.rollouts)
+
+    @property
+    def token_staleness(self):
+        """Sum over its sampled tokens of versions between sampling and training."""
+        return self.trained_version * self.tokens - sum(rollout.token_versions for rollout in self.rollouts)
+
+
+@dataclass(kw_only=True)
+class Result:
+    """``steps``: a row per step; ``groups``: every group admitted; ``fates``: rollouts by fate; the rest is section 9."""
+
+    steps: list
+    groups: list
+    fates: Counter
+    dispatched: int
+    cause: str = ""
+    events: int = 0
+    seconds: float = 0.0
+    trainer_wait_ratio: float = math.nan
+    step_s: float = math.nan
+    trained_per_s: float = math.nan
+    staleness: float = math.nan
+    token_staleness: float = math.nan
+    in_flight: float = math.nan
+    rollout_s: float = math.nan
+    attempts_per_s: float = math.nan
+    slot_s: float = math.nan
+
+
+def run(scenario, seed=0, steps=20, *, draws=None, max_events=10_000_000):
+    """Simulate ``steps`` steps of a scenario; ``draws`` replaces what chance decides (see ``simpy_draws``)."""
+    return Simulation(scenario, draws or Draws(scenario, seed), steps).run(max_events)
+
+
+def rule_of(s):
+    """Which budget of section 6 holds."""
+    if s.schedule == "one-step-off":
+        return "one-step-off"
+    if s.schedule in {"colocated-sync", "sync"} or s.max_staleness == 0:
+        return "lockstep"
+    return s.staleness_family
+
+
+class Simulation:
+    TRAINER, REPLICA = 0, 1
+
+    def __init__(self, scenario, draws, steps):
+        s, self.scenario, self.draws, self.steps = scenario, scenario, draws, steps
+        self.env = simpy.Environment()
+        self.rule = rule_of(s)
+        self.full = math.ceil(s.oversampling_factor * s.prompts_per_step)
+        colocated = s.schedule == "colocated-sync"
+        all_gpus = s.trainer_gpus + s.generator_gpus
+        own = (all_gpus if colocated else s.generator_gpus) // s.gpus_per_replica
+        lent = s.trainer_gpus // s.gpus_per_replica if s.schedule == "lent-trainer" else 0
+        self.replicas = [Replica(self, i, is_open=i < own) for i in range(own + lent)]
+        self.lent = self.replicas[own:]
+        self.SANDBOX, self.PREFILL, self.TOOL, self.REWARD = range(1 + own + lent, 5 + own + lent)
+        flops_per_token = (6.0 + 2.0 * s.logprob_passes) * s.llm.active_params
+        train_gpus = all_gpus if colocated else s.trainer_gpus
+        self.train_per_token = flops_per_token / (s.mfu * s.trainer_gpu.dense_bf16_flops_per_s * train_gpus)
+
+        self.version = self.steps_begun = self.steps_ended = self.counted = self.dispatched = 0
+        self.draining = self.done = False
+        self.cohorts, self.groups, self.running = [], [], {}
+        self.first_open = 0
+        self.undispatched = deque()  # rollouts of the group admitted last
+        self.again = deque()  # failed rollouts
+        self.queue = []  # accepted groups in order of completion
+        self.places, self.place_line, self.next_creation = 0, deque(), 0.0
+        self.in_flight, self.area, self.area_at = 0, 0.0, 0.0
+        self.fates, self.ended_attempts, self.ended_rollouts = Counter(), [], []
+        self.rows, self.marks = [], []
+        self.trainer, self.trainer_waits_for = self.training(), None
+
+    # The machinery: timers, and going on after one
+    def after(self, delay, priority, act):
+        """An event: ``act`` in so many seconds, then whatever has become possible (section 8)."""
+        event = simpy.Event(self.env)
+        event._ok, event._value = True, None
+        event.callbacks.append(lambda _: (act(), self.settle()))
+        self.env.schedule(event, priority, delay)
+
+    def settle(self):
+        self.look()
+        if not self.done:
+            self.dispatch()
+
+    def look(self):
+        """The trainer goes on if what it waits for is there."""
+        while self.trainer_waits_for and self.trainer_waits_for():
+            self.resume_trainer()
+
+    def resume_trainer(self):
+        wish, self.trainer_waits_for = next(self.trainer, None), None
+        if callable(wish):
+            self.trainer_waits_for = wish
+        elif wish is not None:
+            self.after(wish, self.TRAINER, self.resume_trainer)
+
+    def go(self, rollout):
+        """A rollout runs on until it waits for a time (priority, seconds) or for somebody to call this (None)."""
+        wish, life = next(rollout.life, None), rollout.life
+        if wish:
+            self.after(wish[1], wish[0], lambda: rollout.life is life and self.go(rollout))
+
+    def run(self, max_events):
+        began, events, cause = time.perf_counter(), 0, ""
+        self.resume_trainer()
+        self.settle()
+        while not self.done and not cause:
+            if events >= max_events:
+                cause = "event budget used up"
+            elif self.env.peek() == math.inf:
+                cause = "nothing can happen any more"
+            else:
+                self.env.step()
+                events += 1
+        self.count_in_flight()
+        for group in self.running:
+            self.fates["in flight"] += group.out
+        self.fates["queued"] = len(self.queue) * self.scenario.group_size
+        result = Result(steps=self.rows, groups=self.groups, fates=self.fates, dispatched=self.dispatched, cause=cause)
+        self.measure(result)
+        result.events, result.seconds = events, time.perf_counter() - began
+        return result
+
+    # Section 2: admission, dispatch
+    def cohort(self, number):
+        while len(self.cohorts) <= number:
+            self.cohorts.append(Cohort(number=len(self.cohorts)))
+        return self.cohorts[number]
+
+    def next_cohort(self):
+        """The lowest-numbered open cohort that has room."""
+        while self.cohort(self.first_open).closed:
+            self.first_open += 1
+        number = self.first_open
+        while self.cohort(number).closed or not self.has_room(self.cohort(number)):
+            number += 1
+        return self.cohort(number)
+
+    def has_room(self, cohort):
+        return len(cohort.running) + cohort.accepted < self.full
+
+    def admits(self, cohort):
+        """Section 6."""
+        s = self.scenario
+        if self.rule == "lockstep":
+            return cohort.number <= self.steps_ended
+        if self.rule == "one-step-off":
+            return cohort.number < self.steps_begun + 1
+        if self.rule == "drop":
+            return True
+        publication = s.steps_per_publication * self.full
+        return self.counted < publication * self.version + math.floor((s.max_staleness + 1) * publication)
+
+    def dispatch(self):
+        while self.in_flight < self.scenario.concurrency and not self.draining:
+            if self.again:
+                rollout = self.again.popleft()
+            elif self.undispatched:
+                rollout = self.undispatched.popleft()
+                rollout.group.rollouts.append(rollout)
+            elif self.admits(cohort := self.next_cohort()):
+                self.admit(cohort)
+                continue
+            else:
+                return
+            self.count_in_flight(+1)
+            self.dispatched += 1
+            rollout.group.out += 1
+            rollout.begin(self.life(rollout), self.env.now)
+            self.go(rollout)
+
+    def admit(self, cohort):
+        group = Group(number=len(self.groups), cohort=cohort, dispatch_s=self.env.now)
+        self.groups.append(group)
+        self.running[group] = None
+        cohort.running.add(group)
+        self.counted += 1
+        for j in range(self.scenario.group_size):
+            tokens, turns = self.draws.length(group.number, j), 1 + self.draws.tool_calls(group.number, j)
+            self.undispatched.append(Rollout(group=group, number=j, tokens=tokens, turns=turns))
+
+    def count_in_flight(self, change=0):
+        self.area += self.in_flight * (self.env.now - self.area_at)
+        self.area_at = self.env.now
+        self.in_flight += change
+
+    # Section 3: one rollout
+    def life(self, rollout):
+        s, g, j = self.scenario, rollout.group.number, rollout.number
+        dies_after = 0
+        if s.sandbox_start_s > 0:
+            if not (yield from self.start_sandbox(rollout)):
+                self.fail(rollout)
+                return
+            dies_after = self.draws.dies_after(g, j, rollout.attempt, rollout.turns)
+        for turn in range(rollout.turns):
+            self.request(rollout)
+            yield None
+            if turn + 1 == dies_after:
+                self.fail(rollout)
+                return
+            if turn + 1 < rollout.turns:
+                rollout.stage = "tool call"
+                yield self.TOOL, self.draws.tool_call_s(g, j, turn)
+        self.unbind(rollout)
+        yield self.REWARD, s.reward_s
+        self.leave_slot(rollout)
+        self.hand_over_places()
+        rollout.ended = True
+        self.ended_rollouts.append((self.env.now, self.env.now - rollout.since))
+        if sum(each.ended for each in rollout.group.rollouts) == s.group_size:
+            self.finish(rollout.group)
+
+    def start_sandbox(self, rollout):
+        s, g, j = self.scenario, rollout.group.number, rollout.number
+        rollout.stage = "place"
+        self.place_line.append(rollout)
+        self.hand_over_places(asking=rollout)
+        if not rollout.has_place:
+            yield None
+        rollout.stage = "start"
+        for _ in range(1 + s.sandbox_retries):
+            begins = max(self.env.now, self.next_creation)
+            self.next_creation = begins + 1 / s.sandbox_creates_per_s
+            start_s = self.draws.sandbox_start_s(g, j, rollout.tries)
+            failed = self.draws.start_fails(g, j, rollout.tries) or start_s > s.sandbox_timeout_s
+            rollout.tries += 1
+            yield self.SANDBOX, begins - self.env.now + min(start_s, s.sandbox_timeout_s)
+            if not failed:
+                return True
+        return False
+
+    def hand_over_places(self, asking=None):
+        """Free places go to those who wait, first come first served; one who is asking just now is running already."""
+        while self.place_line and self.places + 1 <= self.scenario.sandbox_cap:
+            rollout = self.place_line.popleft()
+            self.places += 1
+            rollout.has_place = True
+            if rollout is not asking:
+                self.go(rollout)
+
+    def request(self, rollout):
+        s = self.scenario
+        new = s.mean_prompt_tokens / rollout.turns
+        rollout.prompt += new
+        rollout.left = rollout.tokens / rollout.turns
+        rollout.to_prefill = new if s.prefix_cache and not rollout.cold else rollout.context
+        rollout.cold = False
+        if rollout.replica is None:
+            self.bind(rollout)
+        rollout.replica.request(rollout)
+
+    def bind(self, rollout):
+        rollout.replica = min((each for each in self.replicas if each.is_open), key=lambda each: each.bound)
+        rollout.replica.bound += 1
+
+    @staticmethod
+    def unbind(rollout):
+        if rollout.replica:
+            rollout.replica.bound -= 1
+            rollout.replica = None
+
+    def prefilled(self, rollout, replica):
+        """It leaves a prefill server; if that replica has closed meanwhile, all again on another one."""
+        if not rollout.rebind:
+            replica.arrive(rollout)
+            return
+        rollout.rebind = False
+        self.move(rollout)
+
+    def move(self, rollout):
+        self.unbind(rollout)
+        self.bind(rollout)
+        rollout.to_prefill = rollout.context
+        rollout.replica.request(rollout)
+
+    def fail(self, rollout):
+        self.unbind(rollout)
+        self.leave_slot(rollout)
+        rollout.version = None
+        rollout.group.out -= 1
+        self.fates["failed"] += 1
+        self.again.append(rollout)
+        self.hand_over_places()
+
+    def leave_slot(self, rollout):
+        self.count_in_flight(-1)
+        self.places -= rollout.has_place
+        rollout.life = None
+        self.ended_attempts.append((self.env.now, self.env.now - rollout.since))
+
+    # Section 5: a finished group
+    def finish(self, group):
+        del self.running[group]
+        group.cohort.running.discard(group)
+        group.finish_s, group.finish_version = self.env.now, self.version
+        group.version = version_of(group)
+        fate = (
+            "filtered" if self.draws.filtered(group.number) else "surplus" if self.draws.surplus(group.number) else ""
+        )
+        if fate:
+            self.reject(group, fate)
+            return
+        group.fate = "queued"
+        self.queue.append(group)
+        cohort = group.cohort
+        cohort.accepted += 1
+        if cohort.accepted == self.scenario.prompts_per_step:
+            cohort.closed = True
+            self.counted += self.full - cohort.accepted - len(cohort.running)
+            self.abort(sorted(cohort.running, key=lambda each: each.number), "pruned")
+
+    def reject(self, group, fate):
+        group.fate = fate
+        self.fates[fate] += group.out
+        self.counted -= 1
+
+    def abort(self, groups, fate):
+        """The rollouts of these running groups end at once; then others take what they held."""
+        touched = set()
+        for group in groups:
+            del self.running[group]
+            group.cohort.running.discard(group)
+            group.fate = fate
+            self.fates[fate] += group.out
+            for rollout in group.rollouts:
+                if rollout.life and not rollout.ended:
+                    self.end_at_once(rollout, touched)
+        self.again = deque(rollout for rollout in self.again if rollout.group not in groups)
+        self.undispatched = deque(rollout for rollout in self.undispatched if rollout.group not in groups)
+        for replica in sorted(touched, key=lambda each: each.number):
+            replica.start_waiting()
+        self.hand_over_places()
+
+    def end_at_once(self, rollout, touched):
+        if rollout.stage == "batch":
+            rollout.replica.advance()
+            rollout.replica.leave(rollout)
+            touched.add(rollout.replica)
+        elif rollout.stage == "waiting":
+            rollout.replica.waiting.remove(rollout)
+        elif rollout.stage == "place":
+            self.place_line.remove(rollout)
+        self.unbind(rollout)
+        self.leave_slot(rollout)
+
+    # Section 7: the trainer
+    def training(self):
+        """A generator of what the trainer waits for: seconds, or a function that says whether it may go on."""
+        s = self.scenario
+        pauses = (s.evaluate_every_steps, s.evaluation_s), (s.checkpoint_every_steps, s.checkpoint_s)
+        for step in range(self.steps):
+            row = {"start": self.env.now, "wait": 0.0, "train": 0.0, "pause": 0.0, "sync": 0.0, "trained": 0}
+            for update in range(s.updates_per_step):
+                yield from self.wait(row, partial(self.can_train, step, update), lend=True)
+                self.steps_begun += update == 0
+                yield from self.spend(row, "train", self.train(step))
+            for every, seconds in pauses:
+                if every and (step + 1) % every == 0:
+                    yield from self.spend(row, "pause", seconds)
+            if (step + 1) % s.steps_per_publication == 0:
+                if s.schedule == "async-drain":
+                    self.draining = True
+                    yield from self.wait(row, lambda: self.in_flight == 0)
+                elif s.schedule == "one-step-off":
+                    yield from self.wait(row, partial(self.is_closed, step + 1))
+                yield from self.spend(row, "sync", s.weight_sync_s)
+                self.publish()
+            self.steps_ended += 1
+            self.rows.append(row)
+            self.count_in_flight()
+            self.marks.append((self.env.now, self.area))
+        self.done = True
+
+    def spend(self, row, what, seconds):
+        row[what] += seconds
+        yield seconds
+
+    def wait(self, row, ready, *, lend=False):
+        if ready():
+            return
+        began = self.env.now
+        for replica in self.lent if lend else ():
+            replica.is_open = True
+        yield ready
+        row["wait"] += self.env.now - began
+        if lend:
+            self.take_back()
+
+    def is_closed(self, number):
+        return self.cohort(number).closed
+
+    def can_train(self, step, update):
+        needed = self.scenario.prompts_per_step // self.scenario.updates_per_step
+        if self.rule in {"lockstep", "one-step-off"}:
+            return update > 0 or self.is_closed(step)
+        if self.rule == "targeted":
+            return sum(group.cohort.number == step for group in self.queue) >= needed
+        return len(self.queue) >= needed
+
+    def train(self, step):
+        """Take the groups of one update; its time."""
+        s = self.scenario
+        mine = [group for group in self.queue if self.rule != "targeted" or group.cohort.number == step]
+        taken = mine[: s.prompts_per_step // s.updates_per_step]
+        self.queue = [group for group in self.queue if group not in taken]
+        for group in taken:
+            group.step, group.trained_version, group.fate = step, self.version, "trained"
+        self.fates["trained"] += len(taken) * s.group_size
+        tokens = sum(group.tokens + s.group_size * s.mean_prompt_tokens for group in taken)
+        return tokens * self.train_per_token + s.trainer_overhead_s
+
+    def publish(self):
+        for replica in self.replicas:
+            replica.advance()  # what was sampled until now has the old version
+        self.version += 1
+        if self.rule == "drop":
+            self.drop_stale(self.version - self.scenario.max_staleness)
+        if self.scenario.schedule == "partial-rollout":
+            for replica in self.replicas:
+                replica.restart_batch()
+        self.draining = False
+
+    def drop_stale(self, oldest):
+        queued = [group for group in self.queue if group.version < oldest]
+        running = [group for group in self.running if version_of(group) < oldest]
+        self.queue = [group for group in self.queue if group not in queued]
+        for group in queued:
+            group.cohort.accepted -= not group.cohort.closed
+            self.reject(group, "stale")
+        for group in running:
+            group.version = version_of(group)
+        self.abort(running, "stale")
+
+    def take_back(self):
+        """The trainer stops waiting: its lent replicas close, their rollouts go elsewhere."""
+        for replica in self.lent:
+            replica.is_open = False
+        for replica in self.lent:
+            for rollout in replica.evict():
+                self.move(rollout)
+            for group in self.running:
+                for rollout in group.rollouts:
+                    if rollout.life and rollout.replica is replica and rollout.stage == "tool call":
+                        self.unbind(rollout)
+                        rollout.cold = True
+                    elif rollout.life and rollout.replica is replica:  # in its prefill server
+                        rollout.rebind = True
+
+    # Section 9: what is measured
+    def measure(self, result):
+        s, ended = self.scenario, len(self.rows)
+        horizon = 2 + 2 * s.steps_per_publication * math.ceil(min(s.max_staleness, 16))
+        warm = min(max(self.steps // 5, horizon), self.steps // 2)
+        if ended <= warm:
+            return
+        start, area_start = self.marks[warm - 1] if warm else (0.0, 0.0)
+        end, area_end = self.marks[-1]
+        span, rows = end - start, self.rows[warm:]
+        groups = [group for group in self.groups if group.step is not None and warm <= group.step < ended]
+        result.trainer_wait_ratio = sum(row["wait"] for row in rows) / span
+        result.step_s = span / len(rows)
+        result.trained_per_s = len(groups) * s.group_size / span
+        result.in_flight = (area_end - area_start) / span
+        result.staleness = mean([group.trained_version - group.version for group in groups])
+        result.token_staleness = sum(group.token_staleness for group in groups) / sum(group.tokens for group in groups)
+        result.rollout_s = mean([taken for at, taken in self.ended_rollouts if start < at <= end])
+        attempts = [taken for at, taken in self.ended_attempts if start < at <= end]
+        result.attempts_per_s, result.slot_s = len(attempts) / span, mean(attempts)
+
+
+def version_of(group):
+    """The smallest version of its rollouts that have one."""
+    return min((each.version for each in group.rollouts if each.version is not None), default=math.inf)
+
+
+def mean(values):
+    return sum(values) / len(values) if values else math.nan

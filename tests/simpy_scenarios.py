@@ -1,0 +1,92 @@
+"""Scenarios for the two simulators: one whose times can be worked out by hand, and many random ones."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from rlqueue import Scenario
+from rlqueue.scenario import SCHEDULES, STALENESS_FAMILIES
+
+PRIME = Scenario.from_data("prime-rl-qwen3-235b")
+
+
+def by_hand(*, kv_tokens=1e6, **knobs):
+    """One replica that decodes 100 tokens/s a request however many there are and prefills 1,000 tokens/s; a trainer of 1,000
+    tokens/s; one group of 2 a step, no prompt tokens; ``kv_tokens`` of KV memory. Memory and compute take about 1e-9 of a second.
+    """
+    gpu = dataclasses.replace(
+        PRIME.generator_gpu, hbm_bytes=3e9 + kv_tokens * 2e3, hbm_bytes_per_s=1e18, dense_bf16_flops_per_s=1e18
+    )
+    llm = dataclasses.replace(
+        PRIME.llm, total_params=1e9, active_params=1e9, experts=1, experts_per_token=1, kv_bytes_per_token_bf16=2e3
+    )
+    values = {
+        "llm": llm, "generator_gpu": gpu, "trainer_gpu": gpu, "trainer_gpus": 1, "generator_gpus": 1, "gpus_per_replica": 1,
+        "generator_weights_precision": "bf16", "memory_fraction": 1.0, "activation_bytes_per_gpu": 1e9,
+        "prompts_per_step": 1, "group_size": 2, "mean_prompt_tokens": 0.0, "mean_response_tokens": 100.0,
+        "max_response_tokens": 10_000.0, "tool_calls": 0.0, "sandbox_start_s": 0.0, "concurrency": 2,
+        "decode_efficiency": 1.0, "decode_overhead_s": 0.01, "prefill_mfu": 2e-6, "mfu": 6e-6, "schedule": "sync",
+        "staleness_family": "admission", "max_staleness": 1.0, "surplus_fraction": 0.0,
+    }  # fmt: skip
+    return dataclasses.replace(PRIME, **(values | knobs))
+
+
+def random_scenarios(count, seed):
+    """Small runs that go through all schedules and families in turn, each with some of the other knobs at work."""
+    rng = np.random.default_rng(seed)
+    pairs = [(schedule, family) for schedule in SCHEDULES for family in STALENESS_FAMILIES]
+    return [random_scenario(rng, *pairs[i % len(pairs)]) for i in range(count)]
+
+
+def random_scenario(rng, schedule, family):
+    def some(chance, value, otherwise):
+        return value if rng.random() < chance else otherwise
+
+    def between(low, high):
+        return float(rng.uniform(low, high))
+
+    u = int(rng.choice((1, 1, 2)))
+    response, group_size = between(500, 4000), int(rng.integers(2, 6))
+    prompts = u * int(rng.integers(1, 5))
+    # A trainer from three times faster to three times slower than the generator of 6 seconds to a thousand tokens, roughly
+    concurrency = int(prompts * group_size * between(0.5, 4)) + 1
+    mfu = 10 ** between(-2.5, -1.0)
+    scenario = dataclasses.replace(
+        PRIME, name=f"{schedule} {family}", schedule=schedule, staleness_family=family, trainer_gpus=8 * int(rng.integers(1, 4)),
+        generator_gpus=8 * int(rng.integers(1, 4)), prompts_per_step=prompts, group_size=group_size, updates_per_step=u,
+        steps_per_publication=int(rng.choice((1, 1, 1, 2, 3))), max_staleness=float(rng.choice((0.5, 1, 1, 2, 3, 5))),
+        mean_response_tokens=response, max_response_tokens=response * between(2, 6), mean_prompt_tokens=between(0, 3000),
+        response_sigma_between_prompts=between(0, 0.8), response_sigma_within_group=between(0.1, 0.5),
+        tool_calls=some(0.5, between(0, 4), 0.0), tool_call_s=between(0, 10), tool_call_sigma=some(0.5, between(0, 1), 0.0),
+        reward_s=some(0.5, between(0, 10), 0.0), sandbox_start_s=some(0.5, between(1, 20), 0.0),
+        sandbox_start_sigma=some(0.7, between(0, 1), 0.0), sandbox_creates_per_s=some(0.3, between(0.2, 3), math.inf),
+        sandbox_cap=float(some(0.3, math.ceil(concurrency * between(0.3, 1)), math.inf)),
+        sandbox_failure_ratio=some(0.3, between(0, 0.4), 0.0), sandbox_run_failure_ratio=some(0.3, between(0, 0.2), 0.0),
+        sandbox_retries=int(rng.integers(0, 4)), sandbox_timeout_s=some(0.3, between(20, 40), math.inf),
+        concurrency=concurrency, accept_length=some(0.3, between(1, 4), 1.0), prefix_cache=bool(rng.random() < 0.7),
+        prefill_gpus_per_replica=some(0.3, 2, 0), mfu=mfu, trainer_overhead_s=some(0.5, between(0, 3), 0.0),
+        weight_sync_s=between(0, 10), evaluate_every_steps=some(0.3, 3, 0), evaluation_s=between(0, 20),
+        checkpoint_every_steps=some(0.3, 4, 0), checkpoint_s=between(0, 10),
+        oversampling_factor=some(0.4, between(1, 2), 1.0), surplus_fraction=some(0.3, between(0, 0.4), 0.0),
+        filtered_fraction=0.0, prefill_mfu=between(0.05, 0.4),
+    )  # fmt: skip
+    how = rng.random()
+    if how < 0.3:
+        scenario = dataclasses.replace(scenario, filtered_fraction=between(0, 0.5))
+    elif how < 0.6:
+        scenario = dataclasses.replace(
+            scenario, solve_rate_mean=between(0.3, 0.7), solve_rate_concentration=some(0.8, between(1, 10), math.inf)
+        )
+    return with_kv_for(scenario, between(1.05, 5.0)) if rng.random() < 0.4 else scenario
+
+
+def with_kv_for(scenario, sequences):
+    """So little KV memory that a replica holds so many of the longest sequences."""
+    s = scenario
+    longest = s.mean_prompt_tokens + s.max_response_tokens
+    room = sequences * longest * s.llm.kv_bytes_per_token(s.kv_precision)
+    per_gpu = (room + s.llm.weights_bytes(s.generator_weights_precision)) / (
+        s.gpus_per_replica - s.prefill_gpus_per_replica
+    )
+    return dataclasses.replace(s, memory_fraction=(per_gpu + s.activation_bytes_per_gpu) / s.generator_gpu.hbm_bytes)
