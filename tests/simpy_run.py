@@ -7,89 +7,12 @@ trainer are generators that yield what they wait for, run on at once when it com
 import math
 import time
 from collections import Counter, deque
-from dataclasses import dataclass, field
 from functools import partial
 
 import simpy
 from simpy_draws import Draws
+from simpy_records import Cohort, Group, Result, Rollout
 from simpy_replica import Replica
-
-
-@dataclass(eq=False, kw_only=True)
-class Rollout:
-    group: "Group"
-    number: int
-    tokens: float
-    turns: int
-    attempt: int = -1
-    tries: int = 0
-    ended: bool = False
-
-    def begin(self, life, now):
-        """A new attempt: nothing sampled, no replica."""
-        self.life, self.since, self.stage, self.has_place = life, now, "", False
-        self.attempt += 1
-        self.replica = self.version = None
-        self.prompt = self.sampled = self.left = self.to_prefill = self.token_versions = 0.0
-        self.cold = self.rebind = False
-
-    @property
-    def context(self):
-        return self.prompt + self.sampled
-
-
-@dataclass(eq=False, kw_only=True)
-class Cohort:
-    number: int
-    running: set = field(default_factory=set)
-    accepted: int = 0
-    closed: bool = False
-
-
-@dataclass(eq=False, kw_only=True)
-class Group:
-    number: int
-    cohort: Cohort
-    dispatch_s: float
-    rollouts: list = field(default_factory=list)  # those dispatched at least once
-    out: int = 0  # rollouts in flight or ended, failed attempts not counted
-    version: int | None = None
-    finish_s: float | None = None
-    finish_version: int | None = None
-    step: int | None = None
-    trained_version: int | None = None
-    fate: str = "in flight"
-
-    @property
-    def tokens(self):
-        return sum(rollout.tokens for rollout in self.rollouts)
-
-    @property
-    def token_staleness(self):
-        """Sum over its sampled tokens of versions between sampling and training."""
-        return self.trained_version * self.tokens - sum(rollout.token_versions for rollout in self.rollouts)
-
-
-@dataclass(kw_only=True)
-class Result:
-    """``steps``: a row per step; ``groups``: every group admitted; ``fates``: rollouts by fate; the rest is section 9."""
-
-    steps: list
-    groups: list
-    fates: Counter
-    dispatched: int
-    cause: str = ""
-    events: int = 0
-    seconds: float = 0.0
-    trainer_wait_ratio: float = math.nan
-    step_s: float = math.nan
-    trained_per_s: float = math.nan
-    staleness: float = math.nan
-    token_staleness: float = math.nan
-    in_flight: float = math.nan
-    rollout_s: float = math.nan
-    attempts_per_s: float = math.nan
-    slot_s: float = math.nan
 
 
 def run(scenario, seed=0, steps=20, *, draws=None, max_events=10_000_000):
@@ -363,7 +286,7 @@ class Simulation:
         del self.running[group]
         group.cohort.running.discard(group)
         group.finish_s, group.finish_version = self.env.now, self.version
-        group.version = version_of(group)
+        group.version = group.oldest
         fate = (
             "filtered" if self.draws.filtered(group.number) else "surplus" if self.draws.surplus(group.number) else ""
         )
@@ -492,13 +415,13 @@ class Simulation:
 
     def drop_stale(self, oldest):
         queued = [group for group in self.queue if group.version < oldest]
-        running = [group for group in self.running if version_of(group) < oldest]
+        running = [group for group in self.running if group.oldest < oldest]
         self.queue = [group for group in self.queue if group not in queued]
         for group in queued:
             group.cohort.accepted -= not group.cohort.closed
             self.reject(group, "stale")
         for group in running:
-            group.version = version_of(group)
+            group.version = group.oldest
         self.abort(running, "stale")
 
     def take_back(self):
@@ -536,11 +459,6 @@ class Simulation:
         result.rollout_s = mean([taken for at, taken in self.ended_rollouts if start < at <= end])
         attempts = [taken for at, taken in self.ended_attempts if start < at <= end]
         result.attempts_per_s, result.slot_s = len(attempts) / span, mean(attempts)
-
-
-def version_of(group):
-    """The smallest version of its rollouts that have one."""
-    return min((each.version for each in group.rollouts if each.version is not None), default=math.inf)
 
 
 def mean(values):
