@@ -63,13 +63,16 @@ class Control:
 
 
 SPLIT = Control(knob="generator_gpus", label="GPU split", shape="even", unit="trainer : generator GPUs",
-                meaning="moves GPUs between trainer and generator, by whole replicas")  # fmt: skip
+                meaning="by whole replicas; the other GPUs train")  # fmt: skip
 STALENESS = Control(knob="max_staleness", label="Staleness budget", shape="even", low=0, high=32, step=0.5, unit="versions",
                     meaning="weight publications a rollout may be behind")  # fmt: skip
-CONCURRENCY = Control(knob="concurrency", label="Concurrency", shape="log", step=0.01, shown=",", unit="rollouts")
+CONCURRENCY = Control(knob="concurrency", label="Concurrency", shape="log", step=0.01, shown=",", unit="rollouts",
+                      meaning="most rollouts in flight, over all replicas")  # fmt: skip
 MAIN = (SPLIT, STALENESS, CONCURRENCY)
 
-PRICE = Control(knob="gpu_hour_usd", label="GPU-hour price", shape="price", meaning="empty: the cost of ownership of the node")
+PRICE = Control(
+    knob="gpu_hour_usd", label="GPU-hour price", shape="price", meaning="empty: the cost of ownership of the node"
+)
 MORE = (
     Control(knob="llm", label="LLM", shape="choice"),
     Control(knob="prompts_per_step", label="Prompts per step", shape="log", low=1, high=1024, step=0.02, unit="groups"),
@@ -183,16 +186,17 @@ def _labelled(control: Control, state: State) -> list[tuple[str, float]]:
 
 
 def show(control: Control, holder: widgets.Widget, state: State) -> None:
-    """Bring the widget's stops and value to the state's, in one message. Its observers hear of steps in between."""
+    """Bring the widget's stops and value to the state's. Its observers hear of steps in between."""
     value = held(control, state.scenario)
-    with holder.hold_sync():
-        if isinstance(holder, widgets.SelectionSlider):
-            # Stops that are no longer needed stay until others are: a slider under the reader's hand must not shift.
-            there = [each for _, each in holder.options]
-            if not set(stops(control, state)) <= set(there) or not _same_reach(control, state, there):
-                holder.options = _labelled(control, state)
-        if holder.value != value:
-            holder.value = value
+    if isinstance(holder, widgets.SelectionSlider):
+        # Stops that are no longer needed stay until others are: a slider under the reader's hand must not shift.
+        there = [each for _, each in holder.options]
+        if not set(stops(control, state)) <= set(there) or not _same_reach(control, state, there):
+            # Three messages: in one, the front end moves the handle before it knows the new stops, and sends back where it got.
+            holder.index = 0
+            holder.options = _labelled(control, state)
+    if holder.value != value:
+        holder.value = value
 
 
 def _same_reach(control: Control, state: State, there: list[float]) -> bool:
@@ -220,21 +224,22 @@ def checked(control: Control, holder: widgets.Widget) -> Callable[[Any], str]:
 
 def effect(control: Control, state: State) -> str:
     """What the control's present value means, beyond its number; "" where the number says it all."""
-    scenario = state.scenario
-    if control.knob == "generator_gpus":
+    scenario, knob = state.scenario, control.knob
+    words = ""
+    if knob == "generator_gpus":
         replicas = f"{scenario.replicas} replica{'s' if scenario.replicas > 1 else ''}"
-        return f"{scenario.trainer_gpus} trainer : {scenario.generator_gpus} generator ({replicas})"
-    if control.knob == "max_staleness":
-        if scenario.schedule in IN_STEP:
-            return f"no effect: schedule {scenario.schedule} keeps trainer and generator in step"
-        return f"{scenario.staleness_family}{own_name(state)}"
-    if control.knob == "concurrency":
-        return f"{scenario.concurrency / scenario.replicas:,.0f} slots on each replica"
-    if control.knob in {"schedule", "staleness_family"}:
-        return KNOBS[control.knob].metadata["choices"][value_of(scenario, control.knob)]
-    if control.knob == "node.usd_per_kwh" and scenario.gpu_hour_usd is not None:
-        return "no effect: the GPU-hour price is set"
-    return ""
+        words = f"{scenario.trainer_gpus} trainer : {scenario.generator_gpus} generator ({replicas})"
+    elif knob == "max_staleness" and scenario.schedule in IN_STEP:
+        words = f"no effect: schedule {scenario.schedule} keeps trainer and generator in step"
+    elif knob == "max_staleness":
+        words = f"{scenario.staleness_family}{own_name(state)}"
+    elif knob == "concurrency":
+        words = f"{scenario.concurrency / scenario.replicas:,.0f} slots on each replica"
+    elif knob in {"schedule", "staleness_family"}:
+        words = KNOBS[knob].metadata["choices"][value_of(scenario, knob)]
+    elif knob == "node.usd_per_kwh" and scenario.gpu_hour_usd is not None:
+        words = "no effect: the GPU-hour price is set"
+    return words
 
 
 def own_name(state: State) -> str:

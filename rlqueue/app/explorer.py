@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import partial
 from html import escape
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +15,7 @@ import ipywidgets as widgets
 from IPython.display import display
 
 from rlqueue.app import controls, findings, origins, panels
+from rlqueue.app.aids import Aids
 from rlqueue.app.answers import Answer, answer
 from rlqueue.app.figures import figures
 from rlqueue.app.guard import guarded, reported, status_line
@@ -26,7 +26,6 @@ from rlqueue.presets import preset, preset_names
 from rlqueue.scenario import Scenario
 from rlqueue.tco import tco
 
-STYLE = Path(__file__).parent / "static" / "explorer.css"
 MOVES = 3
 
 
@@ -85,6 +84,7 @@ class Explorer:
         state = found.state
         self._set_controls(moved)
         self._cards.value = panels.cards(found)
+        self._lesser.value = panels.lesser(found)
         self._verdict.value = panels.verdict_html(found)
         for place, button in enumerate(self._moves):
             there = place < len(found.moves)
@@ -131,13 +131,12 @@ class Explorer:
         self._download, self._about = widgets.HTML(), widgets.HTML()
         self._holders = {control: controls.widget(control, self.state) for control in (*controls.MAIN, *controls.MORE)}
         self._hints = {control: widgets.HTML() for control in self._holders}
-        self._cards, self._verdict = widgets.HTML(), widgets.HTML()
+        self._cards, self._lesser, self._verdict = widgets.HTML(), widgets.HTML(), widgets.HTML()
         self._moves = [widgets.Button() for _ in range(MOVES)]
         self._plots = Plots(figures(answer(self.state)))
         self._texts = [widgets.HTML(), widgets.HTML()]
 
     def _arrange(self) -> None:
-        style = widgets.HTML(f"<style>{STYLE.read_text()}</style>")
         header = box("rlq-header", [self._preset, self._again, self._download, self._about])
         sliders = box("rlq-sliders", [self._block(control) for control in controls.MAIN])
         more = box("rlq-more", [self._block(control) for control in controls.MORE])
@@ -149,7 +148,8 @@ class Explorer:
             titles=("More knobs of this run", "Two costs, and facts that don't agree", "Where these numbers come from"),
         )
         self.box = box(
-            "rlq-explorer", [style, header, sliders, self._status, self._cards, said, self._plots, self._folds]
+            "rlq-explorer",
+            [Aids(), header, sliders, self._status, self._cards, said, self._plots, self._lesser, self._folds],
         )
 
     def _block(self, control: controls.Control) -> widgets.Box:
@@ -175,8 +175,8 @@ def box(name: str, children: list[widgets.Widget]) -> widgets.Box:
 def about(state: State) -> str:
     """What the published run was, and who published it."""
     row = preset_row(state.preset)
-    touched = "" if state.untouched else ' <span class="rlq-tag rlq-changed">changed</span>'
-    return f'<p class="rlq-about">{escape(row["description"])}{touched}<br>{origins.source_link(row["source"])}</p>'
+    touched = "" if state.untouched else origins.kind_tag("changed", "not the published run any more")
+    return f'<p class="rlq-about">{touched}{escape(row["description"])}. {origins.source_link(row["source"])}</p>'
 
 
 def download(scenario: Scenario) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ ROOM = 1.15
 """How far a cost axis reaches beyond what it must show."""
 NICE = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 MARGIN = {"l": 48, "r": 12, "t": 64, "b": 44}
-"""Room for two rows of legend, whatever its width, so that the plots of a row stand at one height."""
+LEGEND = {"entrywidthmode": "fraction", "entrywidth": 0.5, "font": {"size": 11}}
+"""Two columns of legend and room for three rows, whatever the width: the plots of a row stand at one height."""
 
 
 def figures(answer: Answer) -> dict[str, dict[str, Any]]:
@@ -37,7 +39,7 @@ def figures(answer: Answer) -> dict[str, dict[str, Any]]:
 
 def _split_axis(answer: Answer) -> dict[str, Any]:
     splits, step = answer.frame.splits, answer.state.scenario.gpus_per_replica
-    return {"title": {"text": f"generator GPUs (of {answer.frame.gpus})"}, "fixedrange": True,
+    return {"title": {"text": f"generator GPUs (of {answer.frame.gpus})", "font": {"size": 13}}, "fixedrange": True,
             "range": [int(splits[0]) - 0.6 * step, int(splits[-1]) + 0.6 * step]}  # fmt: skip
 
 
@@ -78,11 +80,12 @@ def wait_by_split(answer: Answer) -> dict[str, Any]:
         "data": [*lines, now, reported],
         "layout": {
             "title": {
-                "text": "Who waits at each split of the GPUs",
-                "subtitle": {"text": "closed form; wait: share of a step, idle: share of slot-time"},
+                "text": "Who waits at each split",
+                "subtitle": {"text": "closed form · share of a step, of slot-time"},
             },
             "xaxis": _split_axis(answer),
             "yaxis": {"range": [-0.02, 1.02], "tickformat": ".0%", "fixedrange": True, "dtick": 0.25},
+            "legend": LEGEND,
             "shapes": [_upright(state.scenario.generator_gpus)],
             "margin": MARGIN,
         },
@@ -112,12 +115,13 @@ def cost_by_split(answer: Answer) -> dict[str, Any]:
     hosted = bill.hosted_usd_per_mtok
     ends = _split_axis(answer)["range"]
     line = {
-        "type": "scatter", "mode": "lines", "name": "hosted", "x": ends, "y": [hosted, hosted], "visible": hosted is not None,
+        "type": "scatter", "mode": "lines", "name": f"hosted ${hosted or 0:.2f}", "visible": hosted is not None,
+        "x": ends, "y": [hosted, hosted],
         "line": {"color": REPORTED, "width": 2.5, "dash": "dash"}, "hovertemplate": "hosted $%{y:.2f}<extra></extra>",
     }  # fmt: skip
     now = {
         "type": "scatter", "mode": "markers", "name": "this scenario", "x": [state.scenario.generator_gpus],
-        "y": [bill.usd_per_mtok], "cliponaxis": False,
+        "y": [bill.usd_per_mtok], "cliponaxis": False, "showlegend": False,
         "marker": {"symbol": "triangle-down", "size": 14, "color": NOW, "line": {"color": "white", "width": 1.5}},
         "hovertemplate": "this scenario $%{y:.2f}/Mtok<extra></extra>",
     }  # fmt: skip
@@ -125,14 +129,14 @@ def cost_by_split(answer: Answer) -> dict[str, Any]:
         "data": [*bars, line, now],
         "layout": {
             "title": {
-                "text": "What a trained Mtok costs, and for what",
-                "subtitle": {"text": "$/Mtok by wall-clock GPU-hours; dashed: hosted price for the same tokens"},
+                "text": "What a trained Mtok costs",
+                "subtitle": {"text": "closed form · $/Mtok by wall-clock GPU-hours"},
             },
             "barmode": "stack",
             "xaxis": _split_axis(answer),
             "yaxis": {"range": [0, top], "tickprefix": "$", "fixedrange": True},
             "shapes": [_upright(state.scenario.generator_gpus)],
-            "legend": {"traceorder": "normal"},
+            "legend": LEGEND | {"traceorder": "normal"},
             "margin": MARGIN,
         },
     }
@@ -166,37 +170,42 @@ def wait_map(answer: Answer) -> dict[str, Any]:
         "customdata": np.broadcast_to(field.concurrency.round()[:, None], z.shape),
         "hovertemplate": "%{x} generator GPUs, concurrency %{customdata:,.0f}<br>trainer waits %{z:.1%}<extra></extra>",
     }  # fmt: skip
-    lines = {
-        "type": "contour", "x": x, "y": rows, "z": z, "showscale": False, "hoverinfo": "skip", "autocontour": False,
-        "contours": {"coloring": "none", "start": 0.25, "end": 0.75, "size": 0.25, "showlabels": True,
-                     "labelformat": ".0%", "labelfont": {"color": "white", "size": 12}},
-        "line": {"color": "white", "width": 1.5},
-    }  # fmt: skip
-    start = state.start
+    lines = partial(_contours, x, rows, z)
+    start, now = state.start, state.scenario
     points = {
-        "type": "scatter", "mode": "markers+text", "x": [start.generator_gpus, state.scenario.generator_gpus],
-        "y": [math.log10(start.concurrency), math.log10(state.scenario.concurrency)], "text": ["preset", "now"],
-        "textposition": ["bottom center", "top center"], "textfont": {"color": "white", "size": 13, "weight": 700},
-        "marker": {"symbol": ["diamond-open", "circle"], "size": [13, 13], "color": ["white", "white"],
-                   "line": {"color": ["white", NOW], "width": 2.5}},
-        "showlegend": False, "hoverinfo": "skip", "cliponaxis": False,
+        "type": "scatter", "mode": "markers", "x": [start.generator_gpus, now.generator_gpus],
+        "y": [math.log10(start.concurrency), math.log10(now.concurrency)],
+        "marker": {"symbol": ["diamond", "circle"], "size": [17, 12], "color": [NOW, "white"],
+                   "line": {"color": ["white", NOW], "width": 2}},
+        "hoverinfo": "skip", "cliponaxis": False,
     }  # fmt: skip
     margin = 0.5 * (rows[1] - rows[0])
     ticks = decades(around.slots_low, around.slots_high)
     return {
-        "data": [heat, lines, points],
+        "data": [heat, lines((0.01, 0.25), "white"), lines((0.5, 0.75), NOW), points],
         "layout": {
             "title": {
                 "text": "Where the trainer stops waiting",
-                "subtitle": {"text": "trainer wait ratio by split and concurrency; closed form"},
+                "subtitle": {"text": "closed form · trainer wait ratio; ● now, ◇ preset"},
             },
             "xaxis": _split_axis(answer) | {"showgrid": False},
-            "yaxis": {"title": {"text": "concurrency (slots)"}, "range": [rows[0] - margin, rows[-1] + margin], "showgrid": False,
-                      "fixedrange": True, "tickvals": [math.log10(tick) for tick in ticks],
+            "yaxis": {"title": {"text": "concurrency (slots)", "font": {"size": 13}}, "showgrid": False, "fixedrange": True,
+                      "range": [rows[0] - margin, rows[-1] + margin], "tickvals": [math.log10(tick) for tick in ticks],
                       "ticktext": [f"{tick:,}" for tick in ticks]},
             "showlegend": False,
             "margin": {"l": 74, "r": 16, "t": 36, "b": 44},
         },
+    }  # fmt: skip
+
+
+def _contours(x: Any, y: Any, z: Any, levels: tuple[float, float], colour: str) -> dict[str, Any]:
+    """Two labelled lines of equal wait, in a colour that stands out from the map where they run."""
+    low, high = levels
+    return {
+        "type": "contour", "x": x, "y": y, "z": z, "showscale": False, "hoverinfo": "skip", "autocontour": False,
+        "contours": {"coloring": "none", "start": low, "end": high, "size": high - low, "showlabels": True,
+                     "labelformat": ".0%", "labelfont": {"color": colour, "size": 12}},
+        "line": {"color": colour, "width": 1.5},
     }  # fmt: skip
 
 

@@ -17,18 +17,15 @@ def two_costs(answer: Answer) -> str:
     state, point, bill = answer.state, answer.point, answer.bill
     scenario = state.scenario
     gpus = scenario.trainer_gpus + scenario.generator_gpus
-    overlap = point.rollout_s / point.step_s
     paragraphs = [
-        f"<b>{dollars(bill.usd_per_mtok)} by wall-clock</b>: a step ends every {seconds(point.step_s)}, and {gpus} GPUs are paid "
-        f"for that long at {dollars(bill.usd_per_gpu_hour)} a GPU-hour. Each GPU-second is charged once. Use this one for a "
-        "budget.",
+        (
+            f"<b>{dollars(bill.usd_per_mtok)} by wall-clock</b>: a step ends every {seconds(point.step_s)}, and {gpus} GPUs are "
+            f"paid for that long at {dollars(bill.usd_per_gpu_hour)} a GPU-hour. Each GPU-second is charged once. Use this one for a "
+            "budget."
+        ),
         f"<b>{dollars(bill.usd_per_mtok_report_method)} by the report's method</b>: each step is charged the mean time of one "
         f"rollout, {seconds(point.rollout_s)}. "
-        + (
-            f"But steps overlap: {overlap:.1f} of them end in that time, and the same GPU-seconds are charged to each. "
-            if overlap > 1.05
-            else "A step takes about as long or longer here, so this method charges less than what is paid. "
-        )
+        + _overlapping(point.rollout_s / point.step_s)
         + "Use this one only to compare with the report.",
     ]
     measured = measured_report_method(state.start)
@@ -43,16 +40,30 @@ def two_costs(answer: Answer) -> str:
     return "".join(f"<p>{each}</p>" for each in paragraphs)
 
 
+def _overlapping(steps: float) -> str:
+    if steps > 1.05:
+        return (
+            f"But steps overlap: {steps:.1f} of them end in that time, and the same GPU-seconds are charged to each. "
+        )
+    if steps > 0.95:
+        return "A step takes about as long here, so the two nearly agree. "
+    return "A step takes longer here, so this charges less than what is paid. "
+
+
 def open_facts(name: str) -> str:
     """What of the report's numbers about this run contradicts itself, and what of ours is no test because it was fitted."""
     items = [*DISAGREEMENTS.get(name, list)(), *_everywhere(name)]
     fitted = [
-        f"<b>{escape(knob)}</b> = {fact.value:,} {escape(fact.unit)}: {escape(fact.note)}"
+        f"<b>{escape(knob)}</b> = {fact.value:,}{_unit(fact.unit)}: {escape(fact.note)}"
         for knob, fact in preset(name).items()
         if fact.kind == "calibrated"
     ]
     html = _listed("Facts that don't agree at first sight", items) + _listed("Fitted to the run, so no test", fitted)
     return html + f'<p class="rlq-small">Run: {escape(preset_row(name)["title"])}.</p>'
+
+
+def _unit(unit: str) -> str:
+    return "" if unit == "1" else f" {escape(unit)}"
 
 
 def _listed(title: str, items: list[str]) -> str:
@@ -64,13 +75,19 @@ def _prime() -> list[str]:
     text, chart = facts["production_per_s"].value, facts["production_per_s_chart"].value
     consumption, wait = facts["consumption_per_s"].value, facts["trainer_wait_ratio"].value
     return [
-        f"Production is {text}/s in the text and {chart}/s under the chart. With {consumption}/s consumed they mean a wait of "
-        f"{1 - text / consumption:.0%} and {1 - chart / consumption:.0%}; the report says about {wait:.0%}.",
-        f"“Ratio {facts['cost_ratio'].value}” compares {dollars(facts['usd_per_mtok_report_method'].value)} by the report's "
-        f"method with {dollars(facts['hosted_usd_per_mtok'].value)} hosted. By wall-clock, "
-        f"{dollars(facts['usd_per_mtok'].value)}, self-built is the cheaper one.",
-        f"Up to {facts['discarded_rollouts_ratio_high'].value:.0%} of the rollouts are thrown away: the preset takes that upper "
-        "end, as surplus groups that were finished.",
+        (
+            f"Production is {text}/s in the text and {chart}/s under the chart. With {consumption}/s consumed they mean a wait of "
+            f"{1 - text / consumption:.0%} and {1 - chart / consumption:.0%}; the report says about {wait:.0%}."
+        ),
+        (
+            f"“Ratio {facts['cost_ratio'].value}” compares {dollars(facts['usd_per_mtok_report_method'].value)} by the report's "
+            f"method with {dollars(facts['hosted_usd_per_mtok'].value)} hosted. By wall-clock, "
+            f"{dollars(facts['usd_per_mtok'].value)}, self-built is the cheaper one."
+        ),
+        (
+            f"Up to {facts['discarded_rollouts_ratio_high'].value:.0%} of the rollouts are thrown away: the preset takes that upper "
+            "end, as surplus groups that were finished."
+        ),
     ]
 
 
@@ -79,8 +96,10 @@ def _glm() -> list[str]:
     wait = facts["trainer_wait_ratio"].value
     said = facts["consumption_over_production_text"].value
     return [
-        f"A wait of {wait:.0%} means that consumption is {1 / (1 - wait):.2f} times production: the summary's “about four”. The "
-        f"text says {said} times, which would be a wait of {1 - 1 / said:.0%}.",
+        (
+            f"A wait of {wait:.0%} means that consumption is {1 / (1 - wait):.2f} times production: the summary's “about four”. The "
+            f"text says {said} times, which would be a wait of {1 - 1 / said:.0%}."
+        ),
         f"The summary gives the {wait:.0%} to slime; the text gives it to this run.",
     ]
 
@@ -91,8 +110,10 @@ def _slime() -> list[str]:
     printed = summary["slime_hosted_usd_per_mtok"].value
     wait, other = facts["trainer_wait_ratio"].value, summary["slime_trainer_wait_ratio"].value
     return [
-        f"The summary prints a hosted price of {dollars(printed)}. That is the ratio: {method} / {hosted} = "
-        f"{method / hosted:.2f}. The price is {dollars(hosted)}.",
+        (
+            f"The summary prints a hosted price of {dollars(printed)}. That is the ratio: {method} / {hosted} = "
+            f"{method / hosted:.2f}. The price is {dollars(hosted)}."
+        ),
         f"The summary says that slime's trainer waits {other:.0%}; the text says {wait:.0%}, and {other:.0%} for GLM-5.",
     ]
 
@@ -100,8 +121,10 @@ def _slime() -> list[str]:
 def _verl() -> list[str]:
     low, high = (reported("verl-qwen3-235b-c96")[f"trainer_wait_ratio_{end}"].value for end in ("low", "high"))
     return [
-        f"{low:.0%} to {high:.0%} of waiting is printed as one range for the whole run, not for its phases of "
-        "different concurrency.",
+        (
+            f"{low:.0%} to {high:.0%} of waiting is printed as one range for the whole run, not for its phases of "
+            "different concurrency."
+        ),
         "Batch, lengths and budget of this run are not in the report: most of its knobs are assumed, and marked so.",
     ]
 
@@ -123,6 +146,8 @@ def _everywhere(name: str) -> list[str]:
     summary, node = reported("summary")["usd_per_gpu_month"], reported("h200-tco")
     power = tco().power_and_colocation_usd_per_gpu_month
     return [
-        f"${summary.value} per GPU-month in the summary is power and colocation only ({dollars(power)}); all operating cost is "
-        f"{dollars(node['operating_usd_per_gpu_month'].value)}, and capital comes on top."
+        (
+            f"${summary.value} per GPU-month in the summary is power and colocation only ({dollars(power)}); all operating cost is "
+            f"{dollars(node['operating_usd_per_gpu_month'].value)}, and capital comes on top."
+        )
     ]

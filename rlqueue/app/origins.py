@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from html import escape
 from typing import Any
 
 from rlqueue.app.state import State, kind_of, value_of
 from rlqueue.presets import preset
-from rlqueue.provenance import Quantity, quantities, sources, table
+from rlqueue.provenance import Quantity, Source, quantities, sources, table
 from rlqueue.scenario import Scenario
 
-DEFAULT = Quantity(value="", unit="", kind="default", source="", where="", note="mechanism switched off, or no limit")
+OWN = "rlqueue"
+"""The source of what we assume ourselves."""
+DEFAULT = Quantity(value="", unit="", kind="default", source="", where="", note="")
 CHANGED = Quantity(value="", unit="", kind="changed", source="", where="", note="set on this page")
 
 
@@ -121,14 +124,23 @@ def kind_tag(kind: str, note: str = "") -> str:
 
 
 def origins(state: State) -> str:
-    """The whole table as HTML."""
+    """The whole table as HTML, then the documents."""
     rows = knob_rows(state)
-    kinds: dict[str, int] = {}
-    for row in rows:
-        kinds[row.fact.kind] = kinds.get(row.fact.kind, 0) + 1
-    summary = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items(), key=lambda each: -each[1]))
-    parts = [_table(f"The scenario: {summary}", rows), *(_table(title, found) for title, found in part_rows(state))]
-    return f'<div class="rlq-origins">{"".join(parts)}</div>'
+    stated = [row for row in rows if row.fact.kind != "default"]
+    off = [row for row in rows if row.fact.kind == "default"]
+    counts = Counter(row.fact.kind for row in stated)
+    kinds = " ".join(f"{kind_tag(kind)}{number}" for kind, number in counts.most_common())
+    parts = dict(part_rows(state))
+    tables = [
+        _table("The scenario", stated),
+        *(_table(title, found) for title, found in parts.items()),
+        _table("Switched off, or without limit", off),
+    ]
+    cited = {row.fact.source: None for found in (stated, *parts.values()) for row in found if row.fact.source}
+    return (
+        f'<div class="rlq-origins"><p class="rlq-kinds">Knobs of this scenario: {kinds}</p>{"".join(tables)}'
+        f"{_documents(cited)}</div>"
+    )
 
 
 def _table(title: str, rows: list[Row]) -> str:
@@ -140,28 +152,49 @@ def _table(title: str, rows: list[Row]) -> str:
 
 
 def _line(row: Row) -> str:
-    fact = row.fact
-    unit = "" if row.unit in ("", "1", "text") else f" <small>{escape(row.unit)}</small>"
+    fact, value = row.fact, written(row.value)
+    bare = row.unit in ("", "1", "text") or value in ("none", "no limit")
+    unit = "" if bare else f" <small>{escape(row.unit)}</small>"
     meaning = f"<small>{escape(row.meaning)}</small>" if row.meaning else ""
     return (
         f'<tr class="rlq-row-{escape(fact.kind)}"><th scope="row"><code>{escape(row.name)}</code>{meaning}</th>'
-        f"<td>{escape(written(row.value))}{unit}</td><td>{kind_tag(fact.kind)}</td>"
+        f"<td>{escape(value)}{unit}</td><td>{kind_tag(fact.kind)}</td>"
         f"<td>{_source(fact)}</td><td>{escape(fact.note)}</td></tr>"
     )
 
 
 def _source(fact: Quantity) -> str:
-    if not fact.source or fact.source == "rlqueue":
-        return escape("our assumption" if fact.source else "")
+    """Who says so, as a link, and where in the document."""
+    if not fact.source or fact.source == OWN:
+        return "our assumption" if fact.source else ""
     document = sources()[fact.source]
-    where = f", {escape(fact.where)}" if fact.where else ""
-    return f"{source_link(document.id)}{where}"
+    who, where = escape(document.author), f", {escape(fact.where)}" if fact.where else ""
+    if not document.url.startswith("https://"):
+        return f'<span title="{escape(document.title)}">{who}</span>{where}'
+    return f"{_link(document, who)}{where}"
+
+
+def _documents(cited: Iterable[str]) -> str:
+    """The documents that the table cites, in full."""
+    lines = "".join(
+        f"<li>{source_link(name)}{f', {escape(sources()[name].date)}' if sources()[name].date else ''}</li>"
+        for name in cited
+        if name != OWN
+    )
+    return f"<h4>Documents</h4><ul>{lines}</ul>"
 
 
 def source_link(name: str) -> str:
-    """The source's title, as a link where an address is known."""
+    """The source's author and title, as a link where an address is known."""
     document = sources()[name]
-    title, by = escape(document.title), escape(document.author)
+    who, title = escape(document.author), escape(document.title)
     if not document.url.startswith("https://"):
-        return f"{by}: {title}"
-    return f'{by}: <a href="{escape(document.url)}" target="_blank" rel="noopener noreferrer">{title}</a>'
+        return f"{who}: {title}"
+    return f"{who}: {_link(document, title)}"
+
+
+def _link(document: Source, text: str) -> str:
+    return (
+        f'<a href="{escape(document.url)}" title="{escape(document.title)}" target="_blank" rel="noopener noreferrer">'
+        f"{text}</a>"
+    )

@@ -7,10 +7,16 @@ from html import escape
 
 from rlqueue.advice import Move, break_even_usd_per_gpu_hour
 from rlqueue.app.answers import Answer, Reported, reported_value
+from rlqueue.presets import preset
 
 
 def percent(value: float) -> str:
-    return f"{100 * value:.1f} %"
+    return f"{100 * value:.1f}%"
+
+
+def as_printed(value: float) -> str:
+    """A share with the digits it was printed with: "about 30 %" is not 30.0 %."""
+    return f"{100 * value:g}%"
 
 
 def dollars(value: float) -> str:
@@ -69,17 +75,17 @@ def merits(answer: Answer) -> list[Merit]:
     hosted, cost_ratio = bill.hosted_usd_per_mtok, bill.cost_ratio
     return [
         Merit(name="Trainer wait ratio", text=percent(point.trainer_wait_ratio), value=point.trainer_wait_ratio,
-              reported="trainer_wait_ratio", means="share of a step that the trainer waits for rollouts", strong=True),
+              reported="trainer_wait_ratio", means="of each step, for rollouts", strong=True),
         Merit(name="Rollout idle ratio", text=percent(point.rollout_idle_ratio),
-              means="share of slot-time in which nothing is generated"),
+              means="of slot-time, nothing generates"),
         Merit(name="Staleness", text=versions(point.staleness_versions), unit="versions",
-              means="mean age of a trained group, in weight publications"),
-        Merit(name="Trained tokens", text=count(point.trained_tokens_per_s), unit="tokens/s",
-              means="prompt and response tokens of trained rollouts"),
+              means="mean age of a trained group"),
+        Merit(name="Trained tokens", text=count(point.trained_tokens_per_s), unit="/s",
+              means="prompt and response, trained"),
         Merit(name="Self-built", text=dollars(bill.usd_per_mtok), unit="/Mtok", value=bill.usd_per_mtok,
-              reported="usd_per_mtok", means="wall-clock GPU-hours over trained tokens", strong=True),
+              reported="usd_per_mtok", means="by wall-clock GPU-hours", strong=True),
         Merit(name="Hosted", text="–" if hosted is None else dollars(hosted), unit="" if hosted is None else "/Mtok",
-              value=hosted, reported="hosted_usd_per_mtok", means="price list, for the same mix of tokens"),
+              value=hosted, reported="hosted_usd_per_mtok", means="list price, same token mix"),
         Merit(name="Self-built / hosted", text="–" if cost_ratio is None else ratio(cost_ratio), means=_break_even(answer)),
     ]  # fmt: skip
 
@@ -87,33 +93,33 @@ def merits(answer: Answer) -> list[Merit]:
 def _break_even(answer: Answer) -> str:
     at = break_even_usd_per_gpu_hour(answer.bill)
     if at is None:
-        return "choose a hosted price to compare with"
-    return f"equal at {dollars(at)} a GPU-hour; here {dollars(answer.bill.usd_per_gpu_hour)}"
+        return "no hosted price chosen"
+    return f"equal at {dollars(at)} a GPU-hour"
 
 
 def lesser_merits(answer: Answer) -> list[Merit]:
     """Numbers that explain the cards, in one compact line."""
     point, bill = answer.point, answer.bill
     return [
-        Merit(name="Step", text=seconds(point.step_s), means="wall-clock time of one optimizer step"),
+        Merit(name="Step", text=seconds(point.step_s), means="wall-clock, one optimizer step"),
         Merit(name="Consumption", text=rate(point.consumption_per_s), value=point.consumption_per_s,
-              reported="consumption_per_s", means="rollouts that the trainer takes while computing"),
+              reported="consumption_per_s", means="rollouts the trainer takes while computing"),
         Merit(name="Production", text=rate(point.production_per_s), value=point.production_per_s,
-              reported="production_per_s", means="rollouts that the generator can deliver for training"),
-        Merit(name="In flight", text=count(point.in_flight_rollouts), means="mean rollouts that hold a slot"),
+              reported="production_per_s", means="rollouts the generator can deliver"),
+        Merit(name="In flight", text=count(point.in_flight_rollouts), means="rollouts that hold a slot"),
         Merit(name="Rollout", text=seconds(point.rollout_s), value=point.rollout_s, reported="mean_rollout_s",
-              means="mean time of a rollout in its slot"),
+              means="mean time in its slot"),
         Merit(name="MFU computing", text=percent(point.mfu_computing), value=point.mfu_computing,
-              reported="mfu_computing", means="against the dense bf16 peak, while computing"),
+              reported="mfu_computing", means="of the dense bf16 peak"),
         Merit(name="MFU wall-clock", text=percent(point.mfu_wall_clock), means="the same over the whole step"),
         Merit(name="Report's method", text=f"{dollars(bill.usd_per_mtok_report_method)}/Mtok",
               value=bill.usd_per_mtok_report_method, reported="usd_per_mtok_report_method",
-              means="one mean rollout time charged per step; explained under Two costs"),
+              means="see Two costs, below"),
     ]  # fmt: skip
 
 
 def reported_words(answer: Answer, merit: Merit) -> str:
-    """``reported 30.0 % (printed), here −0.9 points``: the source's value, its kind, and how far the answer is from it.
+    """``reported 30% (printed), here −0.9 points``: the source's value, its kind, and how far the answer is from it.
 
     Once something was moved the two are no longer about the same run, and the deviation is left out.
     """
@@ -122,7 +128,7 @@ def reported_words(answer: Answer, merit: Merit) -> str:
     found = reported_value(answer.state.preset, merit.reported)
     if found is None:
         return ""
-    shown = SHOWN[merit.reported]
+    shown = as_printed if SHOWN[merit.reported] is percent else SHOWN[merit.reported]
     value = shown(found.low) if found.low == found.high else f"{shown(found.low)} to {shown(found.high)}"
     apart = f", {deviation(merit, found)}" if answer.state.untouched and merit.value is not None else ""
     return f"reported {value} ({found.fact.kind}){apart}"
@@ -131,11 +137,13 @@ def reported_words(answer: Answer, merit: Merit) -> str:
 def deviation(merit: Merit, found: Reported) -> str:
     """How far the answer is from what is reported: points for a share, percent for the rest."""
     if found.low < found.high and found.low <= merit.value <= found.high:
-        return "inside"
+        return "here inside"
     nearest = min(max(merit.value, found.low), found.high)
-    if SHOWN[merit.reported] is percent:
-        return f"here {100 * (merit.value - nearest):+.1f} points".replace("-", "−")
-    return f"here {100 * (merit.value / nearest - 1):+.1f} %".replace("-", "−")
+    share = SHOWN[merit.reported] is percent
+    apart = 100 * (merit.value - nearest if share else merit.value / nearest - 1)
+    if abs(apart) < 0.05:
+        return "here the same"
+    return f"here {apart:+.1f}{' points' if share else '%'}".replace("-", "−")
 
 
 def cards(answer: Answer) -> str:
@@ -145,20 +153,36 @@ def cards(answer: Answer) -> str:
     for merit in merits(answer):
         beside = reported_words(answer, merit)
         blocks.append(
-            f'<div class="rlq-card{" rlq-strong" if merit.strong else ""}"><dt>{escape(merit.name)}'
-            f'<span class="rlq-tag" title="computed by {kind}">{kind}</span></dt>'
+            f'<div class="rlq-card{" rlq-strong" if merit.strong else ""}"><dt>{escape(merit.name)}</dt>'
             f'<dd class="rlq-number">{escape(merit.text)}<small>{escape(merit.unit)}</small></dd>'
             f'<dd class="rlq-means">{escape(merit.means)}</dd>'
-            f'<dd class="rlq-reported">{escape(beside)}</dd></div>'
+            f'<dd class="rlq-reported"><span class="rlq-tag">{kind}</span>{escape(beside)}</dd></div>'
         )
-    lesser = []
+    return f'<dl class="rlq-cards">{"".join(blocks)}</dl>'
+
+
+def lesser(answer: Answer) -> str:
+    """The numbers behind the cards, as HTML."""
+    blocks = []
     for merit in lesser_merits(answer):
         beside = reported_words(answer, merit)
-        note = f"<small>{escape(beside)}</small>" if beside else ""
-        lesser.append(
-            f'<div title="{escape(merit.means)}"><dt>{escape(merit.name)}</dt><dd>{escape(merit.text)}{note}</dd></div>'
+        note = f'<dd class="rlq-reported">{escape(beside)}</dd>' if beside else ""
+        blocks.append(
+            f"<div><dt>{escape(merit.name)}</dt><dd>{escape(merit.text)}</dd>"
+            f'<dd class="rlq-means">{escape(merit.means)}</dd>{note}</div>'
         )
-    return f'<dl class="rlq-cards">{"".join(blocks)}</dl><dl class="rlq-lesser">{"".join(lesser)}</dl>'
+    return f'<dl class="rlq-lesser">{"".join(blocks)}</dl>{fitted(answer)}'
+
+
+def fitted(answer: Answer) -> str:
+    """Which knobs were chosen so that the run comes out: agreement with what they were chosen for shows nothing."""
+    names = [knob for knob, fact in preset(answer.state.preset).items() if fact.kind == "calibrated"]
+    if not names:
+        return ""
+    return (
+        f'<p class="rlq-small">Fitted to this run: {escape(", ".join(names))}. That the numbers they were fitted to agree is no '
+        "test of the model; the folds below say which.</p>"
+    )
 
 
 def verdict_html(answer: Answer) -> str:

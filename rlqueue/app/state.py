@@ -110,9 +110,7 @@ def frame(scenario: Scenario) -> Frame:
     gpus = scenario.trainer_gpus + scenario.generator_gpus
     most = int(splits(scenario)[-1])
     return _frame(
-        dataclasses.replace(
-            scenario, generator_gpus=most, trainer_gpus=gpus - most, concurrency=1, max_staleness=0.0
-        )
+        dataclasses.replace(scenario, generator_gpus=most, trainer_gpus=gpus - most, concurrency=1, max_staleness=0.0)
     )
 
 
