@@ -9,10 +9,11 @@ from rlqueue.tco import tco
 
 if TYPE_CHECKING:
     from rlqueue.queueing import solve
+    from rlqueue.simulation import Run, simulate
 
-__all__ = ["Bill", "OperatingPoint", "Scenario", "cost", "solve", "tco"]
+__all__ = ["Bill", "OperatingPoint", "Run", "Scenario", "cost", "simulate", "solve", "tco"]
 
-_LAZY = {"solve": "rlqueue.queueing"}
+_LAZY = {"solve": "rlqueue.queueing", "simulate": "rlqueue.simulation", "Run": "rlqueue.simulation"}
 
 
 def __getattr__(name: str) -> Any:

@@ -76,6 +76,14 @@ def prefilled_tokens(scenario: Scenario) -> float:
     return scenario.mean_prompt_tokens * (turns + 1) / 2 + scenario.mean_response_tokens * (turns - 1) / 2
 
 
+def prefill_s_per_token(scenario: Scenario) -> float:
+    """Time of a replica, or of its prefill GPUs where they are apart, to prefill one token [s]."""
+    s = scenario
+    gpus = s.prefill_gpus_per_replica or s.gpus_per_replica
+    peak = s.generator_gpu.peak_flops_per_s(s.generator_weights_precision)
+    return 2.0 * s.llm.active_params / (gpus * peak * s.prefill_mfu)
+
+
 def train_flops(scenario: Scenario) -> float:
     """FLOPs of one step: 6 per active parameter and token, and 2 more for each extra forward pass."""
     per_token = (6.0 + 2.0 * scenario.logprob_passes) * scenario.llm.active_params
@@ -208,9 +216,7 @@ def _replica(s: Scenario) -> dict[str, float]:
     kv_token = llm.kv_bytes_per_token(s.kv_precision)
     forward_flops = 2.0 * llm.active_params
     apart = s.prefill_gpus_per_replica > 0
-    prefill_gpus = s.prefill_gpus_per_replica if apart else s.gpus_per_replica
-    prefill_per_token = forward_flops / (prefill_gpus * peak * s.prefill_mfu)
-    prefill = prefilled_tokens(s) * prefill_per_token
+    prefill = prefilled_tokens(s) * prefill_s_per_token(s)
     return {
         "kv_slots": s.kv_room_bytes / (kv_token * mean_context_tokens(s)),
         "overhead_s": s.decode_overhead_s,
@@ -222,5 +228,5 @@ def _replica(s: Scenario) -> dict[str, float]:
         "accept_length": s.accept_length,
         "prefill_s": 0.0 if apart else prefill,
         "prefill_apart_s": prefill if apart else 0.0,
-        "reprefill_s": mean_context_tokens(s) * prefill_per_token if s.schedule == "partial-rollout" else 0.0,
+        "reprefill_s": mean_context_tokens(s) * prefill_s_per_token(s) if s.schedule == "partial-rollout" else 0.0,
     }

@@ -1,0 +1,284 @@
+"""Requests on replicas: joining and leaving the continuous batch, prefill, KV memory, preemption.
+
+Every function takes the world ``w`` and numbers of slots ``i`` and replicas ``ri``; the moment is ``clock(w).now``.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from rlqueue.simulation import state
+from rlqueue.simulation.heaps import (
+    heap_push,
+    heap_remove,
+    list_append,
+    list_prepend,
+    list_remove,
+    timer_push,
+    tree_set,
+)
+from rlqueue.simulation.memory import clock, group_at, heap_at, list_at, loads_at, params, replica_at, slot_at
+from rlqueue.simulation.replica import bring_to, time_for
+
+RANK_START, RANK_PREFILL, RANK_TOOL = range(3)
+
+
+@njit
+def set_timer(w, kind, time, i):
+    """Ring at ``time`` for slot i; equal times ring in order of kind, then of setting."""
+    z = clock(w)
+    z.next_timer += 1
+    timer_push(w, z.timers, time, (kind << 56) + z.next_timer, i)
+    z.timers += 1
+
+
+@njit
+def catch_up(w, ri):
+    """Bring a replica's token clock to the present."""
+    bring_to(w, replica_at(w, ri), clock(w).now)
+
+
+@njit
+def reschedule(w, ri):
+    """Find when the replica's next segment ends or its KV memory is full."""
+    r, p = replica_at(w, ri), params(w)
+    if r.k == 0:
+        at = math.inf
+    else:
+        tokens = heap_at(w, ri * p.heap_room).end - r.clock
+        r.overflow = 0
+        if r.k > 1 and r.context + r.k * tokens > p.kv_tokens:
+            tokens = (p.kv_tokens - r.context) / r.k
+            r.overflow = 1
+        tokens = max(0.0, tokens)
+        at = max(r.last, r.frozen) + time_for(w, tokens, r.k, r.context)
+    tree_set(w.ends, w.ends_room, ri, at)
+
+
+@njit
+def change_load(w, ri, by):
+    """Count rollouts bound to a replica; one that is closed looks endlessly loaded."""
+    r = replica_at(w, ri)
+    r.bound += by
+    tree_set(w.loads, w.loads_room, ri, float(r.bound) if r.open else math.inf)
+
+
+@njit
+def bind(w, i):
+    """Choose the open replica with the fewest bound rollouts."""
+    ri = loads_at(w, 1).leaf
+    slot_at(w, i).replica = ri
+    slot_at(w, i).home = ri
+    change_load(w, ri, 1)
+
+
+@njit
+def unbind(w, i):
+    q = slot_at(w, i)
+    if q.replica != state.NONE:
+        change_load(w, q.replica, -1)
+        q.replica = state.NONE
+
+
+@njit
+def note_version(w, q):
+    """A rollout's version is the one that its first request meets; a group's is its oldest rollout's."""
+    if q.version == state.NO_VERSION:
+        z, g = clock(w), group_at(w, q.group)
+        q.version = z.version
+        q.first = z.now
+        g.version = min(g.version, z.version)
+
+
+@njit
+def join(w, i):
+    """Put a request into the batch of its replica, whose clock is at the present; prefill first, where it shares the GPUs."""
+    z, p, q = clock(w), params(w), slot_at(w, i)
+    r = replica_at(w, q.replica)
+    note_version(w, q)
+    if q.pending > 0.0:
+        work = q.pending * p.prefill_s
+        r.frozen = max(r.frozen, z.now) + work
+        r.prefill_s += work
+        z.prefilled_tokens += q.pending
+        q.pending = 0.0
+    q.state = state.RUNNING
+    q.end = r.clock + q.left
+    r.context += q.context
+    q.context -= r.clock
+    z.joined += 1
+    q.joined = z.joined
+    heap_push(w, q.replica * p.heap_room, r.k, q.end, q.joined, i)
+    r.k += 1
+    z.running += 1
+
+
+@njit
+def leave(w, i, place):
+    """Take the request at ``place`` of its replica's heap out of the batch, its clock being at the present."""
+    q = slot_at(w, i)
+    r = replica_at(w, q.replica)
+    heap_remove(w, q.replica * params(w).heap_room, r.k, place)
+    q.context += r.clock
+    q.left = max(0.0, q.end - r.clock)
+    r.k -= 1
+    r.context = r.context - q.context if r.k > 0 else 0.0
+    clock(w).running -= 1
+
+
+@njit
+def place_of(w, i):
+    """Where a running request is in its replica's heap."""
+    base = slot_at(w, i).replica * params(w).heap_room
+    place = 0
+    while heap_at(w, base + place).slot != i:
+        place += 1
+    return place
+
+
+@njit
+def fits(w, r, tokens):
+    return r.k == 0 or r.context + tokens <= state.HEADROOM * params(w).kv_tokens
+
+
+@njit
+def start_waiting(w, ri):
+    """Let waiting requests start, as long as the first of them fits."""
+    r = replica_at(w, ri)
+    while True:
+        i = list_at(w, state.WAIT_LISTS + ri).head
+        if i < 0 or not fits(w, r, slot_at(w, i).context):
+            return
+        list_remove(w, state.WAIT_LISTS + ri, i)
+        join(w, i)
+
+
+@njit
+def arrive(w, i):
+    """A request comes to its replica: it starts if nobody waits and it fits, else it waits."""
+    q = slot_at(w, i)
+    ri = q.replica
+    catch_up(w, ri)
+    if list_at(w, state.WAIT_LISTS + ri).head < 0 and fits(w, replica_at(w, ri), q.context):
+        join(w, i)
+        reschedule(w, ri)
+    else:
+        q.state = state.KV_WAIT
+        list_append(w, state.WAIT_LISTS + ri, i)
+
+
+@njit
+def to_prefill_server(w, i):
+    """Prefill apart from decoding, first come first served; the request comes to its replica afterwards."""
+    z, q = clock(w), slot_at(w, i)
+    r = replica_at(w, q.replica)
+    work = q.pending * params(w).prefill_s
+    r.prefill_free = max(r.prefill_free, z.now) + work
+    r.prefill_s += work
+    z.prefilled_tokens += q.pending
+    q.pending = 0.0
+    q.state = state.PREFILLING
+    note_version(w, q)
+    set_timer(w, RANK_PREFILL, r.prefill_free, i)
+
+
+@njit
+def send(w, i):
+    """Send a request with its pending prefill to its replica, or to a new one if that is closed."""
+    q = slot_at(w, i)
+    if q.replica != state.NONE and not replica_at(w, q.replica).open:
+        unbind(w, i)
+        again(w, q)
+    if q.replica == state.NONE:
+        bind(w, i)
+    if params(w).apart:
+        to_prefill_server(w, i)
+    else:
+        arrive(w, i)
+
+
+@njit
+def again(w, q):
+    """The whole context must be prefilled once more."""
+    q.pending = q.context
+    clock(w).again_tokens += q.context
+
+
+@njit
+def preempt(w, ri):
+    """The KV memory is full: the request that joined last leaves, and waits to be prefilled again."""
+    base, r = ri * params(w).heap_room, replica_at(w, ri)
+    youngest = 0
+    for place in range(1, r.k):
+        if heap_at(w, base + place).joined > heap_at(w, base + youngest).joined:
+            youngest = place
+    i = heap_at(w, base + youngest).slot
+    q = slot_at(w, i)
+    leave(w, i, youngest)
+    again(w, q)
+    q.preempted += 1
+    clock(w).preempted += 1
+    if params(w).apart:
+        to_prefill_server(w, i)
+    else:
+        q.state = state.KV_WAIT
+        list_prepend(w, state.WAIT_LISTS + ri, i)
+    reschedule(w, ri)
+
+
+@njit
+def running_in_order(w, ri):
+    """The slots of a replica's running requests, in order of joining."""
+    base, k = ri * params(w).heap_room, replica_at(w, ri).k
+    slots, joined = np.empty(k, np.int64), np.empty(k, np.int64)
+    for place in range(k):
+        slots[place], joined[place] = heap_at(w, base + place).slot, heap_at(w, base + place).joined
+    return slots[np.argsort(joined)]
+
+
+@njit
+def prefill_all_again(w, ri):
+    """Abort and resume all requests of a batch: their contexts are prefilled again with the new weights."""
+    p, z, r = params(w), clock(w), replica_at(w, ri)
+    if p.apart:
+        for i in running_in_order(w, ri):
+            leave(w, i, place_of(w, i))
+            again(w, slot_at(w, i))
+            to_prefill_server(w, i)
+    elif r.k > 0:
+        r.frozen = max(r.frozen, z.now) + r.context * p.prefill_s
+        r.prefill_s += r.context * p.prefill_s
+        z.prefilled_tokens += r.context
+        z.again_tokens += r.context
+    start_waiting(w, ri)
+    reschedule(w, ri)
+
+
+@njit
+def open_lent(w):
+    p = params(w)
+    for ri in range(p.replicas, p.replicas + p.lent):
+        replica_at(w, ri).open = 1
+        change_load(w, ri, 0)
+    clock(w).lent_open = 1
+
+
+@njit
+def close_lent(w):
+    """Take the lent replicas back: their requests go elsewhere and are prefilled there from the start."""
+    p = params(w)
+    clock(w).lent_open = 0
+    for ri in range(p.replicas, p.replicas + p.lent):
+        replica_at(w, ri).open = 0
+        change_load(w, ri, 0)
+    for ri in range(p.replicas, p.replicas + p.lent):
+        catch_up(w, ri)
+        for i in running_in_order(w, ri):
+            leave(w, i, place_of(w, i))
+            send(w, i)
+        while list_at(w, state.WAIT_LISTS + ri).head >= 0:
+            i = list_at(w, state.WAIT_LISTS + ri).head
+            list_remove(w, state.WAIT_LISTS + ri, i)
+            send(w, i)
+        reschedule(w, ri)

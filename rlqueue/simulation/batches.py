@@ -1,0 +1,181 @@
+"""Groups: admission under the staleness budget, cohorts (the batch of one step), fates, the queue for the trainer."""
+
+import math
+
+from numba import njit
+
+from rlqueue.simulation import draws, state
+from rlqueue.simulation.memory import clock, cohort_at, group_at, key, params, queue_at, rate_at, waiting_retry_at
+from rlqueue.simulation.rollout import dispatch_rollout, kill_marked, tick
+
+
+@njit
+def may_admit(w):
+    """Whether the budget lets one more group in; moves ``fill`` to the cohort that it would join."""
+    z, p = clock(w), params(w)
+    while cohort_at(w, z.fill).closed or cohort_at(w, z.fill).members >= p.cohort:
+        z.fill += 1
+    if p.lockstep:
+        return z.fill <= z.ended
+    if p.one_step:
+        return z.fill <= z.started
+    if p.drop:
+        return True
+    return z.counted < p.publish_steps * p.cohort * z.version + p.quota
+
+
+@njit
+def admit(w):
+    """Number a new group and put it into its cohort."""
+    z, p = clock(w), params(w)
+    g = group_at(w, z.groups)
+    g.log_mean = p.log_median
+    if p.law == 1:
+        g.log_mean += math.log(-math.log(draws.uniform(key(w, draws.GROUP_LENGTH), z.groups, 0, 0)))
+    elif p.sigma_between > 0.0:
+        g.log_mean += p.sigma_between * draws.normal(key(w, draws.GROUP_LENGTH), z.groups, 0, 0)
+    g.dispatched, g.finished, g.trained = z.now, math.nan, math.nan
+    g.version, g.finished_version, g.trained_version = state.NO_VERSION, -1, -1
+    g.cohort, g.fate, g.step = z.fill, state.IN_FLIGHT, -1
+    cohort_at(w, z.fill).members += 1
+    z.counted += 1
+    z.current = z.groups
+    z.groups += 1
+
+
+@njit
+def dispatch(w):
+    """Fill free slots: first rollouts to be dispatched again, then the rest of the last group, then new groups."""
+    z, p = clock(w), params(w)
+    cause = state.NOTHING
+    while z.free_slots > 0:
+        if z.trainer_holds:
+            cause = state.DRAINING
+            break
+        if z.retries > 0:
+            row = waiting_retry_at(w, z.retry_head)
+            z.retry_head = (z.retry_head + 1) % w.retry_room
+            z.retries -= 1
+            if group_at(w, row.group).fate == state.IN_FLIGHT:
+                dispatch_rollout(w, row.group, row.rollout, row.attempt)
+            continue
+        if z.current == state.NONE:
+            if z.groups + 1 >= w.groups_room or z.fill + 2 >= w.cohorts_room:
+                z.status = state.NO_ROOM
+                return
+            if not may_admit(w):
+                cause = state.BUDGET_FULL
+                break
+            admit(w)
+        g, number = group_at(w, z.current), z.current
+        g.sent += 1
+        sent = g.sent
+        if sent == p.group_size:
+            z.current = state.NONE
+        dispatch_rollout(w, number, sent - 1, 0)
+    if cause != z.cause:
+        tick(w)
+        z.cause = cause
+
+
+@njit
+def leave_cohort(w, g):
+    """A group that is not wanted makes room in its cohort, if that is still open."""
+    z = clock(w)
+    c = cohort_at(w, g.cohort)
+    if not c.closed:
+        c.members -= 1
+        z.fill = min(z.fill, g.cohort)
+
+
+@njit
+def filtered(w, number):
+    """Whether the group's rollouts teach nothing: all or none solved the prompt."""
+    p, g = params(w), group_at(w, number)
+    if p.solves:
+        place = draws.uniform(key(w, draws.SOLVE_RATE), number, 0, 0) * (w.solve_rates_room - 1)
+        below = int(place)
+        low, high = rate_at(w, below).rate, rate_at(w, below + 1).rate
+        rate = low + (place - below) * (high - low)
+        for j in range(p.group_size):
+            g.solved += int(draws.uniform(key(w, draws.SOLVE), number, j, 0) < rate)
+        return g.solved in (0, p.group_size)
+    return p.filtered > 0.0 and draws.uniform(key(w, draws.FILTERED), number, 0, 0) < p.filtered
+
+
+@njit
+def finish(w, number):
+    """All rollouts of a group have ended: it is filtered, surplus, or goes to the queue."""
+    z, p, g = clock(w), params(w), group_at(w, number)
+    g.finished, g.finished_version = z.now, z.version
+    z.groups_done += 1
+    z.group_s += z.now - g.dispatched
+    fate = state.QUEUED
+    if filtered(w, number):
+        fate = state.FILTERED
+    elif p.surplus > 0.0 and draws.uniform(key(w, draws.SURPLUS), number, 0, 0) < p.surplus:
+        fate = state.SURPLUS
+    g.fate = fate
+    if fate != state.QUEUED:
+        leave_cohort(w, g)
+        z.counted -= 1
+        return
+    tick(w)
+    queue_at(w, z.queue_end).number = number
+    z.queue_end += 1
+    c = cohort_at(w, g.cohort)
+    c.accepted += 1
+    if not c.closed and c.accepted == p.prompts:
+        c.closed = 1
+        z.counted += p.cohort - c.members
+        if c.members > c.accepted:
+            prune(w, g.cohort)
+
+
+@njit
+def advance_oldest(w):
+    z = clock(w)
+    while z.oldest < z.groups and group_at(w, z.oldest).fate != state.IN_FLIGHT:
+        z.oldest += 1
+
+
+@njit
+def prune(w, cohort):
+    """Early pruning: what is still running of a batch that is complete ends at once."""
+    advance_oldest(w)
+    for number in range(clock(w).oldest, clock(w).groups):
+        g = group_at(w, number)
+        if g.fate == state.IN_FLIGHT and g.cohort == cohort:
+            g.fate = state.PRUNED
+    kill_marked(w)
+
+
+@njit
+def drop_stale(w):
+    """Throw away what is too old for the version just published, running or queued."""
+    z, p = clock(w), params(w)
+    advance_oldest(w)
+    oldest = z.version - p.max_staleness
+    running = 0
+    for number in range(z.oldest, z.groups):
+        g = group_at(w, number)
+        if g.fate == state.IN_FLIGHT and g.version < oldest:
+            g.fate = state.STALE
+            leave_cohort(w, g)
+            running += 1
+    tick(w)
+    keep = z.queue_head
+    for place in range(z.queue_head, z.queue_end):
+        number = queue_at(w, place).number
+        g = group_at(w, number)
+        if g.version < oldest:
+            g.fate = state.STALE
+            if not cohort_at(w, g.cohort).closed:
+                cohort_at(w, g.cohort).accepted -= 1
+            leave_cohort(w, g)
+        else:
+            queue_at(w, keep).number = number
+            keep += 1
+    z.queue_end = keep
+    if running:
+        kill_marked(w)

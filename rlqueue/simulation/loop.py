@@ -1,0 +1,208 @@
+"""The event loop: the next event, then the trainer, then dispatch; stops and goes on wherever it is told to."""
+
+import hashlib
+import math
+from pathlib import Path
+
+from numba import njit
+
+from rlqueue.simulation import state
+from rlqueue.simulation.batch import (
+    RANK_PREFILL,
+    RANK_START,
+    arrive,
+    leave,
+    preempt,
+    reschedule,
+    send,
+    start_waiting,
+    unbind,
+)
+from rlqueue.simulation.batches import dispatch, finish
+from rlqueue.simulation.heaps import list_append, list_remove, timer_remove
+from rlqueue.simulation.memory import (
+    clock,
+    ends_at,
+    group_at,
+    heap_at,
+    list_at,
+    params,
+    point_at,
+    replica_at,
+    slot_at,
+    timer_at,
+)
+from rlqueue.simulation.replica import move_clock
+from rlqueue.simulation.rollout import begin_tool_call, begin_turn, create, fail, grant_places, log, vacate
+from rlqueue.simulation.trainer import look, ring
+
+
+@njit
+def end_rollout(w, i):
+    """A rollout is done and scored."""
+    z, p, q = clock(w), params(w), slot_at(w, i)
+    number = q.group
+    g = group_at(w, number)
+    log(w, i, state.FINISHED)
+    g.ended += 1
+    g.sampled += q.length
+    g.longest = max(g.longest, q.length)
+    g.lag += q.version * q.length + q.lag
+    z.truncated += int(q.length >= p.max_tokens)
+    vacate(w, i)
+    if g.ended == p.group_size:
+        finish(w, number)
+    if p.uses_sandbox:
+        grant_places(w)
+
+
+@njit(error_model="numpy")
+def replica_event(w, ri):
+    """A segment ends on a replica, or its KV memory is full."""
+    z, p, r = clock(w), params(w), replica_at(w, ri)
+    r.busy_s += max(0.0, z.now - max(r.last, r.frozen))
+    if r.overflow:
+        move_clock(r, z.now, (p.kv_tokens - r.context) / r.k)
+        preempt(w, ri)
+        return
+    top = heap_at(w, ri * p.heap_room)
+    end, i = top.end, top.slot
+    move_clock(r, z.now, end - r.clock)
+    r.clock = end
+    q = slot_at(w, i)
+    leave(w, i, 0)
+    start_waiting(w, ri)
+    reschedule(w, ri)
+    z.decoded_tokens += q.segment
+    q.turn += 1
+    q.left = q.segment
+    if q.turn == q.dies:
+        fail(w, i)
+    elif q.turn < q.turns:
+        begin_tool_call(w, i)
+    else:
+        unbind(w, i)
+        if p.reward_s > 0.0:
+            q.state = state.REWARD
+            q.at = z.now + p.reward_s
+            list_append(w, state.REWARD_LIST, i)
+        else:
+            end_rollout(w, i)
+
+
+@njit
+def timer_event(w):
+    """A sandbox has started or failed, a prefill server is done, or a tool call of random length has ended."""
+    z, p = clock(w), params(w)
+    i, kind = timer_at(w, 0).slot, timer_at(w, 0).order >> 56
+    timer_remove(w, z.timers, 0)
+    z.timers -= 1
+    q = slot_at(w, i)
+    if kind == RANK_START:
+        if not q.fails:
+            q.ready = z.now
+            begin_turn(w, i)
+        elif q.tries < p.tries:
+            create(w, i)
+        else:
+            q.ready = z.now
+            fail(w, i)
+    elif kind == RANK_PREFILL:
+        if replica_at(w, q.replica).open:
+            arrive(w, i)
+        else:
+            send(w, i)
+    else:
+        begin_turn(w, i)
+
+
+@njit
+def settle(w):
+    """After each event: the trainer first, then dispatch."""
+    look(w)
+    dispatch(w)
+
+
+@njit
+def sample(w):
+    """A point of the series over time; when the room is full every other point goes and the stride doubles."""
+    z = clock(w)
+    if z.series == w.series_room:
+        for place in range(z.series // 2):
+            row, kept = point_at(w, place), point_at(w, 2 * place)
+            row.time, row.flight, row.queued = kept.time, kept.flight, kept.queued
+            row.running, row.version = kept.running, kept.version
+        z.series //= 2
+        z.stride *= 2
+    if z.events % z.stride == 0:
+        row = point_at(w, z.series)
+        row.time, row.flight, row.queued = z.now, z.flight, z.queue_end - z.queue_head
+        row.running, row.version = z.running, z.version
+        z.series += 1
+
+
+def source_stamp():
+    """A number that changes with any source of this package."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return int.from_bytes(digest.digest()[:7], "big")
+
+
+def compiled(stamp):
+    """The loop, kept on disk under the stamp of all its sources: numba itself looks at the age of one file only."""
+
+    @njit(cache=True, nogil=True)
+    def advance(w, limit):
+        """Let events happen until the run is over, ``limit`` of them have happened in all, room runs out, or none is left."""
+        z, p = clock(w), params(w)
+        z.status, z.sources = state.GOES_ON, stamp
+        settle(w)
+        while z.status == state.GOES_ON:
+            if z.trainer == state.OVER:
+                z.status = state.DONE
+                break
+            if z.spans + 2 >= w.spans_room or (p.log_rollouts and z.rollouts + w.slots_room >= w.rollouts_room):
+                z.status = state.NO_ROOM
+                break
+            if z.events >= limit:
+                break
+            # Ties: trainer, replicas by number, timers by kind, tool calls, rewards
+            time, what = z.trainer_at, 0
+            ends = ends_at(w, 1)
+            if ends.value < time:
+                time, what = ends.value, 1
+            if z.timers > 0 and timer_at(w, 0).at < time:
+                time, what = timer_at(w, 0).at, 2
+            tool, reward = list_at(w, state.TOOL_LIST).head, list_at(w, state.REWARD_LIST).head
+            if tool >= 0 and slot_at(w, tool).at < time:
+                time, what = slot_at(w, tool).at, 3
+            if reward >= 0 and slot_at(w, reward).at < time:
+                time, what = slot_at(w, reward).at, 4
+            if time == math.inf:
+                z.status = state.STUCK
+                break
+            z.now = time
+            z.events += 1
+            if what == 1:
+                replica_event(w, ends.leaf)
+            elif what == 3:
+                list_remove(w, state.TOOL_LIST, tool)
+                begin_turn(w, tool)
+            elif what == 0:
+                ring(w)
+            elif what == 2:
+                timer_event(w)
+            else:
+                list_remove(w, state.REWARD_LIST, reward)
+                end_rollout(w, reward)
+            if z.trainer != state.OVER:
+                settle(w)
+            if z.events % z.stride == 0:
+                sample(w)
+        return z.status
+
+    return advance
+
+
+advance = compiled(source_stamp())

@@ -1,0 +1,169 @@
+"""A scenario in the loop's own terms, and the empty world in which its run begins."""
+
+import math
+
+import numpy as np
+
+from rlqueue.inference import touched_ratio
+from rlqueue.rates import lengths_of, prefill_s_per_token, rates
+from rlqueue.scenario import Scenario
+from rlqueue.simulation import draws, state
+from rlqueue.simulation.memory import World
+
+SERIES_POINTS = 4096  # of the series over time; thinned to half whenever it is full
+SOLVE_POINTS = 2049  # of the table of solve rates, linear between them
+
+
+def parameters(scenario: Scenario, steps: int, *, log_rollouts: bool) -> np.ndarray:
+    """The record of one scenario: array of shape (1,) and dtype ``state.PARAMS``."""
+    s, record, known = scenario, np.zeros(1, state.PARAMS), rates(scenario)[0]
+    lockstep = s.schedule in ("colocated-sync", "sync") or (s.max_staleness == 0 and s.schedule != "one-step-off")
+    budgeted = not lockstep and s.schedule != "one-step-off"
+    colocated = s.schedule == "colocated-sync"
+    gpus = s.trainer_gpus + s.generator_gpus if colocated else s.trainer_gpus
+    replicas = gpus // s.gpus_per_replica if colocated else s.replicas
+    cohort = math.ceil(s.oversampling_factor * s.prompts_per_step - 1e-9)
+    sandboxes = s.sandbox_start_s > 0
+    rate = s.sandbox_creates_per_s
+    values = {
+        "steps": steps,
+        "prompts": s.prompts_per_step,
+        "group_size": s.group_size,
+        "updates": s.updates_per_step,
+        "publish_steps": s.steps_per_publication,
+        "cohort": cohort,
+        "lockstep": lockstep,
+        "one_step": s.schedule == "one-step-off",
+        "drop": budgeted and s.staleness_family == "drop",
+        "targeted": budgeted and s.staleness_family == "targeted",
+        "drain": s.schedule == "async-drain",
+        "partial": s.schedule == "partial-rollout",
+        "lent": s.trainer_gpus // s.gpus_per_replica if s.schedule == "lent-trainer" else 0,
+        "concurrency": s.concurrency,
+        "replicas": replicas,
+        "heap_room": (s.concurrency - 1) // replicas + 1,
+        "quota": math.floor((s.max_staleness + 1.0) * s.steps_per_publication * cohort + 1e-9),
+        "max_staleness": s.max_staleness,
+        # Replicas
+        "kv_tokens": s.kv_room_bytes / s.llm.kv_bytes_per_token(s.kv_precision),
+        "accept": s.accept_length,
+        "kv_s": known["kv_s_per_token"],
+        "prefill_s": prefill_s_per_token(s),
+        "apart": s.prefill_gpus_per_replica > 0,
+        "prefix_cache": s.prefix_cache,
+        # Rollouts
+        "prompt_tokens": s.mean_prompt_tokens,
+        "log_median": lengths_of(s).log_median,
+        "sigma_between": s.response_sigma_between_prompts,
+        "sigma_within": s.response_sigma_within_group,
+        "max_tokens": s.max_response_tokens,
+        "tool_floor": math.floor(s.tool_calls),
+        "tool_fraction": s.tool_calls - math.floor(s.tool_calls),
+        "tool_s": s.tool_call_s,
+        "tool_mu": math.log(s.tool_call_s) - s.tool_call_sigma**2 / 2 if s.tool_call_s > 0 else 0.0,
+        "tool_sigma": s.tool_call_sigma if s.tool_call_s > 0 else 0.0,
+        "reward_s": s.reward_s,
+        # Sandboxes
+        "uses_sandbox": sandboxes,
+        "start_mu": math.log(s.sandbox_start_s) - s.sandbox_start_sigma**2 / 2 if sandboxes else 0.0,
+        "start_sigma": s.sandbox_start_sigma,
+        "create_gap": 0.0 if math.isinf(rate) else 1.0 / rate,
+        "sandbox_cap": s.sandbox_cap,
+        "tries": 1 + s.sandbox_retries,
+        "start_failure": s.sandbox_failure_ratio,
+        "death": s.sandbox_run_failure_ratio,
+        "timeout_s": s.sandbox_timeout_s,
+        # Fates
+        "solves": s.solve_rate_mean > 0,
+        "filtered": s.filtered_fraction,
+        "surplus": s.surplus_fraction,
+        # The trainer
+        "train_s_per_token": known["train_gpu_s"] / s.trained_tokens_per_step / gpus,
+        "train_fixed_s": s.trainer_overhead_s,
+        "sync_s": s.weight_sync_s,
+        "evaluate_every": s.evaluate_every_steps,
+        "evaluation_s": s.evaluation_s,
+        "checkpoint_every": s.checkpoint_every_steps,
+        "checkpoint_s": s.checkpoint_s,
+        "log_rollouts": log_rollouts,
+    }
+    for name, value in values.items():
+        record[name] = value
+    return record
+
+
+def solve_rates(scenario: Scenario) -> np.ndarray:
+    """Quantiles of the prompts' solve rates at even steps of probability from 0 to 1."""
+    mean, k = scenario.solve_rate_mean, scenario.solve_rate_concentration
+    if mean in (0.0, 1.0) or math.isinf(k):
+        return np.full(2, mean)
+    from scipy.special import betaincinv
+
+    return betaincinv(mean * k, (1.0 - mean) * k, np.linspace(0.0, 1.0, SOLVE_POINTS))
+
+
+def iterations(scenario: Scenario) -> np.ndarray:
+    """Time of an iteration of k requests, k from 0 to all slots, without reading KV cache [s]: reading weights, computing."""
+    r = rates(scenario)[0]
+    k = np.arange(scenario.concurrency + 1)
+    table = np.zeros(k.size, state.ITERATION)
+    table["read_s"] = r["overhead_s"] + r["shared_s"] + r["experts_s"] * touched_ratio.py_func(k, r["miss"])
+    table["compute_s"] = r["overhead_s"] + k * r["compute_s"]
+    return table
+
+
+def _tree(values: np.ndarray) -> np.ndarray:
+    """The tree of the least over ``values`` (see ``heaps.tree_set``); free leaves are endless."""
+    size = max(1, 1 << (values.size - 1).bit_length())
+    tree = np.zeros(2 * size, state.NODE)
+    tree["value"] = math.inf
+    tree["value"][size : size + values.size] = values
+    tree["leaf"][size:] = np.arange(size)
+    for node in range(size - 1, 0, -1):
+        left, right = tree[2 * node], tree[2 * node + 1]
+        tree[node] = right if right["value"] < left["value"] else left
+    return tree
+
+
+def world(scenario: Scenario, params: np.ndarray, seed: int) -> World:
+    """The empty world at time 0."""
+    p = params[0]
+    slots, standing, everyone = int(p["concurrency"]), int(p["replicas"]), int(p["replicas"] + p["lent"])
+    clock = np.zeros(1, state.CLOCK)
+    clock["current"], clock["free_slots"], clock["stride"], clock["series"] = state.NONE, slots, 1, 1
+    clock["trainer"], clock["trainer_at"] = state.WAITING, math.inf
+    replicas = np.zeros(everyone, state.REPLICA)
+    replicas["open"][:standing] = 1
+    free = np.zeros(slots, state.NUMBER)
+    free["number"] = np.arange(slots)[::-1]
+    lists = np.zeros(state.WAIT_LISTS + everyone, state.LIST)
+    lists["head"] = lists["tail"] = state.NONE
+    groups = int(1.25 * p["steps"] * p["prompts"] + 4 * slots / p["group_size"]) + 64
+    return World(
+        {
+            "params": params,
+            "clock": clock,
+            "keys": draws.keys(seed).view(state.KEY),
+            "solve_rates": solve_rates(scenario).view(state.RATE),
+            "iterations": iterations(scenario),
+            "slots": np.zeros(slots, state.SLOT),
+            "free": free,
+            "replicas": replicas,
+            "heap": np.zeros(everyone * int(p["heap_room"]), state.HEAP),
+            "ends": _tree(np.full(everyone, math.inf)),
+            "loads": _tree(np.where(replicas["open"] == 1, 0.0, math.inf)),
+            "lists": lists,
+            "timers": np.zeros(slots + 1, state.TIMER),
+            "retry": np.zeros(slots + 1, state.RETRY),
+            "groups": np.zeros(groups, state.GROUP),
+            "queue": np.zeros(groups, state.NUMBER),
+            "cohorts": np.zeros(max(groups // int(p["prompts"]), int(p["steps"])) + 4, state.COHORT),
+            "steps": np.zeros(int(p["steps"]), state.STEP),
+            "spans": np.zeros(int(p["steps"] * (2 * p["updates"] + 3)) + 8, state.SPAN),
+            "rollouts": np.zeros(2 * slots + 64 if p["log_rollouts"] else 0, state.ROLLOUT),
+            "series": np.zeros(SERIES_POINTS, state.SERIES),
+        }
+    )
+
+
+GROWING = ("groups", "queue", "cohorts", "spans", "rollouts")

@@ -1,0 +1,250 @@
+"""One rollout in its slot: sandbox, turns, tool calls, reward, end; and its sudden end when its group is thrown away."""
+
+import math
+
+from numba import njit
+
+from rlqueue.simulation import draws, state
+from rlqueue.simulation.batch import (
+    RANK_START,
+    RANK_TOOL,
+    catch_up,
+    leave,
+    place_of,
+    reschedule,
+    send,
+    set_timer,
+    start_waiting,
+    unbind,
+)
+from rlqueue.simulation.heaps import list_append, list_remove, timer_remove
+from rlqueue.simulation.memory import (
+    clock,
+    free_at,
+    group_at,
+    key,
+    list_at,
+    logged_at,
+    params,
+    slot_at,
+    timer_at,
+    waiting_retry_at,
+)  # fmt: skip
+
+
+@njit
+def tick(w):
+    """Add the time since the last change to the integrals over time; to be called before each change."""
+    z = clock(w)
+    span = z.now - z.ticked
+    if span > 0.0:
+        z.flight_area += z.flight * span
+        z.queue_area += (z.queue_end - z.queue_head) * span
+        if z.cause == state.BUDGET_FULL:
+            z.budget_area += z.free_slots * span
+        elif z.cause == state.DRAINING:
+            z.drain_area += z.free_slots * span
+        z.ticked = z.now
+
+
+@njit
+def sampled_tokens(q):
+    """What a rollout has sampled so far; its replica's clock must be at the present."""
+    return q.length if q.turn == q.turns else (q.turn + 1) * q.segment - q.left
+
+
+@njit
+def log(w, i, how):
+    """Note a rollout that ended, where a log is kept."""
+    z, p, q = clock(w), params(w), slot_at(w, i)
+    if how != state.ABORTED:
+        z.rollouts_done += 1
+        z.rollout_s += z.now - q.dispatched
+        z.start_s += q.ready - q.dispatched
+    if p.log_rollouts:
+        row = logged_at(w, z.rollouts)
+        z.rollouts += 1
+        row.dispatch, row.ready, row.first, row.end = q.dispatched, q.ready, q.first, z.now
+        row.tokens = sampled_tokens(q)
+        row.mean_version = q.version + q.lag / q.length if q.version != state.NO_VERSION else -1.0
+        row.group, row.rollout, row.attempt = q.group, q.rollout, q.attempt
+        row.version = q.version if q.version != state.NO_VERSION else -1
+        row.replica, row.turns, row.preempted, row.tries, row.end_kind = q.home, q.turn, q.preempted, q.tries, how
+
+
+@njit
+def grant_places(w):
+    """Give free places of the account to those who wait for one."""
+    z, p = clock(w), params(w)
+    while list_at(w, state.CAP_LIST).head >= 0 and z.sandboxes < p.sandbox_cap:
+        i = list_at(w, state.CAP_LIST).head
+        list_remove(w, state.CAP_LIST, i)
+        take_place(w, i)
+
+
+@njit
+def take_place(w, i):
+    clock(w).sandboxes += 1
+    slot_at(w, i).has_sandbox = 1
+    create(w, i)
+
+
+@njit
+def create(w, i):
+    """Ask the provider for a sandbox: creations begin a gap apart; some fail, some take too long."""
+    z, p, q = clock(w), params(w), slot_at(w, i)
+    begin = max(z.now, z.next_create)
+    z.next_create = begin + p.create_gap
+    draw = q.attempt * p.tries + q.tries
+    takes = math.exp(p.start_mu)
+    if p.start_sigma > 0.0:
+        takes = math.exp(
+            p.start_mu + p.start_sigma * draws.normal(key(w, draws.SANDBOX_START), q.group, q.rollout, draw)
+        )
+    q.fails = 0
+    if p.start_failure > 0.0:
+        q.fails = int(draws.uniform(key(w, draws.SANDBOX_FAILURE), q.group, q.rollout, draw) < p.start_failure)
+    if takes > p.timeout_s:
+        takes = p.timeout_s
+        q.fails = 1
+    q.state = state.STARTING
+    q.tries += 1
+    z.starts += 1
+    set_timer(w, RANK_START, begin + takes, i)
+
+
+@njit
+def dispatch_rollout(w, group, rollout, attempt):
+    """Give a rollout a free slot and begin it."""
+    z, p = clock(w), params(w)
+    tick(w)
+    z.free_slots -= 1
+    i = free_at(w, z.free_slots).number
+    z.flight += 1
+    z.dispatched += 1
+    q, g = slot_at(w, i), group_at(w, group)
+    q.group, q.rollout, q.attempt = group, rollout, attempt
+    q.dispatched, q.ready, q.first = z.now, z.now, math.nan
+    q.replica, q.home = state.NONE, state.NONE
+    q.version, q.lag = state.NO_VERSION, 0.0
+    q.turn, q.tries, q.preempted, q.has_sandbox, q.dies = 0, 0, 0, 0, 0
+    q.context, q.pending = 0.0, 0.0
+    if p.law == 2:
+        q.length = -math.exp(p.log_median) * math.log(draws.uniform(key(w, draws.ROLLOUT_LENGTH), group, rollout, 0))
+    else:
+        log_length = g.log_mean
+        if p.sigma_within > 0.0:
+            log_length += p.sigma_within * draws.normal(key(w, draws.ROLLOUT_LENGTH), group, rollout, 0)
+        q.length = math.exp(log_length)
+    q.length = min(p.max_tokens, q.length)
+    q.turns = 1 + p.tool_floor
+    if p.tool_fraction > 0.0:
+        q.turns += int(draws.uniform(key(w, draws.TOOL_CALLS), group, rollout, 0) < p.tool_fraction)
+    q.segment = q.length / q.turns
+    q.left = q.segment
+    if p.uses_sandbox:
+        if p.death > 0.0 and draws.uniform(key(w, draws.SANDBOX_DEATH), group, rollout, attempt) < p.death:
+            q.dies = 1 + int(draws.uniform(key(w, draws.DEATH_TURN), group, rollout, attempt) * q.turns)
+        if list_at(w, state.CAP_LIST).head < 0 and z.sandboxes < p.sandbox_cap:
+            take_place(w, i)
+        else:
+            q.state = state.CAP_WAIT
+            list_append(w, state.CAP_LIST, i)
+    else:
+        begin_turn(w, i)
+
+
+@njit
+def begin_turn(w, i):
+    """The turn's prompt tokens join the context and are prefilled, with all that was before where nothing is cached."""
+    p, q = params(w), slot_at(w, i)
+    new = p.prompt_tokens / q.turns
+    q.context += new
+    q.pending = new if p.prefix_cache else q.context
+    send(w, i)
+
+
+@njit
+def vacate(w, i):
+    """Give back the slot."""
+    z, q = clock(w), slot_at(w, i)
+    tick(w)
+    q.state = state.FREE
+    free_at(w, z.free_slots).number = i
+    z.free_slots += 1
+    z.flight -= 1
+    if q.has_sandbox:
+        z.sandboxes -= 1
+
+
+@njit
+def fail(w, i):
+    """The rollout's sandbox did not start or died: it is to be dispatched again."""
+    z, q = clock(w), slot_at(w, i)
+    z.failed += 1
+    group_at(w, q.group).lost += q.turn * q.segment
+    log(w, i, state.FAILED)
+    unbind(w, i)
+    row = waiting_retry_at(w, (z.retry_head + z.retries) % w.retry_room)
+    z.retries += 1
+    row.group, row.rollout, row.attempt = q.group, q.rollout, q.attempt + 1
+    vacate(w, i)
+    grant_places(w)
+
+
+@njit
+def kill(w, i):
+    """End a rollout whose group is thrown away, whatever it is doing."""
+    z, q = clock(w), slot_at(w, i)
+    if q.state == state.RUNNING:
+        catch_up(w, q.replica)
+        leave(w, i, place_of(w, i))
+    elif q.state == state.KV_WAIT:
+        list_remove(w, state.WAIT_LISTS + q.replica, i)
+    elif q.state == state.CAP_WAIT:
+        list_remove(w, state.CAP_LIST, i)
+    elif q.state == state.REWARD:
+        list_remove(w, state.REWARD_LIST, i)
+    elif q.state == state.TOOL and params(w).tool_sigma == 0.0:
+        list_remove(w, state.TOOL_LIST, i)
+    elif q.state in (state.TOOL, state.STARTING, state.PREFILLING):
+        place = 0
+        while timer_at(w, place).slot != i:
+            place += 1
+        timer_remove(w, z.timers, place)
+        z.timers -= 1
+    if q.turn < q.turns:
+        z.decoded_tokens += q.segment - q.left
+    group_at(w, q.group).lost += sampled_tokens(q)
+    z.aborted += 1
+    log(w, i, state.ABORTED)
+    unbind(w, i)
+    vacate(w, i)
+
+
+@njit
+def kill_marked(w):
+    """End all rollouts whose group is no longer wanted; places and memory they held go to those who wait."""
+    z, p = clock(w), params(w)
+    for i in range(w.slots_room):
+        if slot_at(w, i).state != state.FREE and group_at(w, slot_at(w, i).group).fate != state.IN_FLIGHT:
+            kill(w, i)
+    if z.current != state.NONE and group_at(w, z.current).fate != state.IN_FLIGHT:
+        z.current = state.NONE
+    grant_places(w)
+    for ri in range(p.replicas + p.lent):
+        catch_up(w, ri)
+        start_waiting(w, ri)
+        reschedule(w, ri)
+
+
+@njit
+def begin_tool_call(w, i):
+    z, p, q = clock(w), params(w), slot_at(w, i)
+    q.state = state.TOOL
+    if p.tool_sigma > 0.0:
+        takes = math.exp(p.tool_mu + p.tool_sigma * draws.normal(key(w, draws.TOOL_TIME), q.group, q.rollout, q.turn))
+        set_timer(w, RANK_TOOL, z.now + takes, i)
+    else:
+        q.at = z.now + p.tool_s
+        list_append(w, state.TOOL_LIST, i)

@@ -1,0 +1,120 @@
+"""What a run remembers while it goes on: records of numbers only, so that the compiled loop can stop and go on anywhere.
+
+``semantics.md`` in docs/ says what the words mean; here is only how they are stored.
+"""
+
+import numpy as np
+
+# What a slot's rollout is doing
+(FREE, CAP_WAIT, STARTING, PREFILLING, KV_WAIT, RUNNING, TOOL, REWARD) = range(8)
+# What the trainer is doing
+(WAITING, TRAINING, PAUSING, HELD, SYNCING, OVER) = range(6)
+# Fates of groups
+FATES = ("in flight", "queued", "trained", "filtered", "surplus", "stale", "pruned")
+(IN_FLIGHT, QUEUED, TRAINED, FILTERED, SURPLUS, STALE, PRUNED) = range(7)
+# How one rollout ended, in the log
+ENDS = ("finished", "failed", "aborted")
+(FINISHED, FAILED, ABORTED) = range(3)
+# What the trainer did, in the timeline
+SPANS = ("wait", "train", "pause", "hold", "sync")
+(SPAN_WAIT, SPAN_TRAIN, SPAN_PAUSE, SPAN_HOLD, SPAN_SYNC) = range(5)
+# What keeps a free slot from being used
+(NOTHING, BUDGET_FULL, DRAINING) = range(3)
+# Why the compiled loop came back
+(GOES_ON, DONE, NO_ROOM, STUCK) = range(4)
+# First-come-first-served lists of slots; replica r's waiting requests are list WAIT_LISTS + r
+(TOOL_LIST, REWARD_LIST, CAP_LIST, WAIT_LISTS) = range(4)
+
+NONE = -1
+NO_VERSION = 2**62
+HEADROOM = 0.99
+"""Share of the KV memory up to which a request may start; vLLM's watermark is one percent too."""
+
+
+def _record(**fields: str) -> np.dtype:
+    kinds = [(name, kind) for kind, names in fields.items() for name in names.split()]
+    return np.dtype(kinds, align=True)
+
+
+PARAMS = _record(
+    i8="steps prompts group_size updates publish_steps cohort schedule family lockstep concurrency replicas lent "
+    "heap_room apart partial drain one_step drop targeted prefix_cache tool_floor uses_sandbox tries evaluate_every "
+    "checkpoint_every solves law log_rollouts quota",
+    f8="max_staleness kv_tokens accept kv_s prefill_s prompt_tokens log_median sigma_between sigma_within max_tokens "
+    "tool_fraction tool_s tool_mu tool_sigma reward_s start_mu start_sigma create_gap sandbox_cap start_failure death "
+    "timeout_s filtered surplus train_s_per_token train_fixed_s sync_s evaluation_s checkpoint_s",
+)
+"""One scenario in the loop's own terms; ``parameters`` fills it."""
+
+CLOCK = _record(
+    i8="events status version step update trainer ended started groups current dispatched_of_current retry_head retries "
+    "flight free_slots counted fill queue_head queue_end spans rollouts series stride joined timers cause lent_open "
+    "next_timer oldest sandboxes running rollouts_done groups_done dispatched failed aborted cut preempted starts "
+    "retried truncated trainer_holds sources",
+    f8="now trainer_at since next_create ticked flight_area queue_area budget_area drain_area rollout_s group_s "
+    "outside_s decoded_tokens prefilled_tokens again_tokens wait_s train_s pause_s sync_s hold_s step_start start_s "
+    "cap_wait_area",
+)
+"""The state of the whole run: clock, trainer, counters; areas are integrals over time."""
+
+SLOT = _record(
+    i8="group version joined",
+    f8="context end left segment length pending lag dispatched ready first asked at",
+    i4="rollout attempt state replica turn turns dies tries fails home previous next has_sandbox preempted",
+)
+"""One slot and the rollout in it. ``context`` is less the replica's token clock while the request runs."""
+
+REPLICA = _record(
+    f8="clock last frozen context k_area context_area busy_s prefill_s prefill_free",
+    i8="k bound open overflow",
+)
+
+GROUP = _record(
+    f8="log_mean dispatched finished trained sampled lost longest lag",
+    i8="version finished_version trained_version",
+    i4="cohort sent ended solved step fate",
+)
+
+COHORT = _record(i4="members accepted taken closed")
+
+STEP = _record(
+    f8="start end wait train pause hold sync tokens staleness token_staleness in_flight_part flight_area queue_area "
+    "budget_area drain_area k_area context_area busy_s prefill_s decoded_tokens rollout_s group_s outside_s start_s again_tokens",
+    i8="version queued flight max_staleness rollouts groups dispatched events",
+)
+"""One step; from ``flight_area`` on the values are running totals at its end."""
+
+SPAN = _record(f8="start end", i4="kind step")
+
+ROLLOUT = _record(
+    f8="dispatch ready first end tokens mean_version",
+    i8="group version",
+    i4="rollout attempt replica turns preempted tries end_kind",
+)
+
+SERIES = _record(f8="time flight queued running version")
+
+RETRY = _record(i8="group", i4="rollout attempt")
+
+
+HEAP = _record(f8="end", i8="joined slot")
+
+TIMER = _record(f8="at", i8="order slot")
+
+NODE = _record(f8="value", i8="leaf")
+
+LIST = _record(i8="head tail")
+
+ITERATION = _record(f8="read_s compute_s")
+
+KEY = _record(u8="key")
+
+RATE = _record(f8="rate")
+
+NUMBER = _record(i8="number")
+
+ARRAYS = (
+    "params", "clock", "keys", "solve_rates", "iterations", "slots", "free", "replicas", "heap", "ends", "loads", "lists",
+    "timers", "retry", "groups", "queue", "cohorts", "steps", "spans", "rollouts", "series",
+)  # fmt: skip
+"""All that a run consists of."""
