@@ -8,11 +8,17 @@ from pathlib import Path
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m rlqueue.app", description="Serve rlqueue's notebooks as web pages.")
-    parser.add_argument("--host", default=os.environ.get("HOST", "localhost"), help="address to listen on (default %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m rlqueue.app", description="Serve rlqueue's notebooks as web pages."
+    )
+    parser.add_argument(
+        "--host", default=os.environ.get("HOST", "localhost"), help="address to listen on (default %(default)s)"
+    )
     parser.add_argument("--port", type=int, default=os.environ.get("PORT", "8866"), help="port (default %(default)s)")
     parser.add_argument("--no-browser", action="store_true", help="don't open a browser")
-    parser.add_argument("--notebooks", type=Path, default=None, help="folder of notebooks (default: the ones of rlqueue)")
+    parser.add_argument(
+        "--notebooks", type=Path, default=None, help="folder of notebooks (default: the ones of rlqueue)"
+    )
     arguments, options = parser.parse_known_args()
     notebooks = arguments.notebooks or _own_notebooks()
     if not any(notebooks.glob("*.ipynb")):

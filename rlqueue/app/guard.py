@@ -6,7 +6,7 @@
 
 A visitor may set any synced trait of any widget to anything, through the websocket. ipywidgets clamps some of that in silence,
 lets the limits themselves be moved, and swallows what a handler raises, so that the plots go stale without a word. A guarded
-control takes one trait, inside the limits it was built with; anything else is refused by name, value and limit in the status
+control takes one trait, inside the limits it has; anything else is refused by name, value and limit in the status
 line, and the control goes back to its last good value. So does a value that the handler refuses with a ValueError.
 """
 
@@ -38,7 +38,7 @@ def guarded(
     status: ipywidgets.HTML,
     check: Check | None = None,
 ) -> None:
-    """Observe `control.value` with `handler`, and refuse what is outside the control's limits as they are now.
+    """Observe `control.value` with `handler`, and refuse what is outside the control's limits.
 
     `check` returns what is wrong with a value, or "": it is needed where the control has no limits of its own (a text).
     """
@@ -110,17 +110,21 @@ def _say(status: ipywidgets.HTML, text: str) -> None:
 
 
 def _limits(control: ipywidgets.Widget) -> Check:
+    """The limits of the moment: the page's own code may move them, and a browser cannot, since it may set one trait only."""
     if control.has_trait("index") and control.has_trait("options"):
-        last = len(control.options) - 1
-        return lambda sent: "" if type(sent) is int and 0 <= sent <= last else f"must be a whole number in [0, {last}]"
+        return lambda sent: _place_among(sent, len(control.options))
     if control.has_trait("min") and control.has_trait("max") and not isinstance(control.value, tuple):
-        low, high, whole = control.min, control.max, isinstance(control.value, int)
-
-        def check(sent: Any) -> str:
-            number = type(sent) is int or (type(sent) is float and math.isfinite(sent) and (not whole or sent.is_integer()))
-            return "" if number and low <= sent <= high else f"must be {'a whole' if whole else 'a'} number in [{low}, {high}]"
-
-        return check
+        return lambda sent: _number_between(sent, control.min, control.max, whole=isinstance(control.value, int))
     if isinstance(control.value, bool):
         return lambda sent: "" if isinstance(sent, bool) else "must be true or false"
     raise TypeError(f"{type(control).__name__} has no limits of its own: guarded() needs a check for it")
+
+
+def _place_among(sent: Any, count: int) -> str:
+    fits = type(sent) is int and 0 <= sent < count
+    return "" if fits else f"must be a whole number in [0, {count - 1}]"
+
+
+def _number_between(sent: Any, low: float, high: float, *, whole: bool) -> str:
+    number = type(sent) is int or (type(sent) is float and math.isfinite(sent) and (not whole or sent.is_integer()))
+    return "" if number and low <= sent <= high else f"must be {'a whole' if whole else 'a'} number in [{low}, {high}]"

@@ -35,7 +35,7 @@ PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 # Okabe and Ito's eight colours, told apart by colour-blind eyes as well; yellow last, it is weak on white.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#4D4D4D", "#F0E442")
 _AXIS = {
-    "automargin": True,
+    "ticklabeloverflow": "allow",  # measuring every label for the other choice costs 1 ms per redraw
     "gridcolor": "#E8ECF0",
     "linecolor": "#9AA5B1",
     "ticks": "outside",
@@ -69,7 +69,7 @@ class Plots(anywidget.AnyWidget):
     _esm = STATIC / "plots.js"
     _css = STATIC / "plots.css"
     # Never set: `to_json` reads the figures of the moment at which a page asks, so no update is lost before it opens.
-    state = traitlets.Any().tag(sync=True, to_json=lambda _, plots: plots._everything())
+    state = traitlets.Any().tag(sync=True, to_json=lambda _, plots: plots.everything())
 
     def __init__(self, figures: Mapping[str, Any], **layout: Any) -> None:
         self._figures = {name: _normalised(figure) for name, figure in figures.items()}
@@ -83,7 +83,9 @@ class Plots(anywidget.AnyWidget):
         changes = {}
         for name, figure in figures.items():
             if name not in self._figures:
-                raise ValueError(f"figure {name!r} must be one of {sorted(self._figures)}: the page has no place for it")
+                raise ValueError(
+                    f"figure {name!r} must be one of {sorted(self._figures)}: the page has no place for it"
+                )
             new = _normalised(figure)
             change = _difference(self._figures[name], new)
             self._figures[name] = new
@@ -92,7 +94,8 @@ class Plots(anywidget.AnyWidget):
         base, self._revision, self._stamp = self._revision, self._revision + 1, stamp
         self._tell({"base": base, "revision": self._revision, "stamp": stamp, "figures": changes})
 
-    def _everything(self) -> dict[str, Any]:
+    def everything(self) -> dict[str, Any]:
+        """All figures as they are now, for a page that opens."""
         buffers: list[memoryview] = []
         content = {"revision": self._revision, "stamp": self._stamp, "figures": self._figures}
         return {"content": _encoded(content, buffers), "buffers": buffers}
@@ -115,7 +118,7 @@ def _plotly_gzipped() -> bytes:
 
 
 def _normalised(figure: Any) -> dict[str, Any]:
-    """One form for dicts and `go.Figure`s: our template, the title taken out, arrays copied so that later edits don't hide a change."""
+    """One form for dicts and `go.Figure`s: our template, the title taken out, arrays copied lest later edits hide a change."""
     plain = figure if isinstance(figure, Mapping) else figure.to_plotly_json()
     layout = dict(plain.get("layout", {}))
     title = layout.pop("title", {})

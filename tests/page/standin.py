@@ -15,12 +15,27 @@ def figures(level: int, depth: int, width: int) -> dict:
     """Six lines, five stacked areas, and a 40 x 40 heatmap, all of which change with every argument."""
     swing = level / 100
     lines = [
-        {"type": "scatter", "mode": "lines", "name": name, "x": X, "y": np.clip(swing * np.sin((k + depth) * X + 1) ** 2, 0, 1)}
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": name,
+            "x": X,
+            "y": np.clip(swing * np.sin((k + depth) * X + 1) ** 2, 0, 1),
+        }
         for k, name in enumerate(NAMES)
     ]
-    lines.append({"type": "scatter", "mode": "markers", "name": "now", "x": [swing], "y": [0.5], "marker": {"size": 12}})
+    lines.append(
+        {"type": "scatter", "mode": "markers", "name": "now", "x": [swing], "y": [0.5], "marker": {"size": 12}}
+    )
     areas = [
-        {"type": "scatter", "mode": "lines", "stackgroup": "all", "name": name, "x": X, "y": 1 + width * X**k * swing / 10}
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "stackgroup": "all",
+            "name": name,
+            "x": X,
+            "y": 1 + width * X**k * swing / 10,
+        }
         for k, name in enumerate(NAMES[:5])
     ]
     grid = np.linspace(0, 1, 40)
@@ -30,7 +45,10 @@ def figures(level: int, depth: int, width: int) -> dict:
         "lines": {
             "data": lines,
             "layout": {
-                "title": {"text": "Six lines against their share", "subtitle": {"text": "The marker is where the level stands now"}},
+                "title": {
+                    "text": "Six lines against their share",
+                    "subtitle": {"text": "The marker is where the level stands now"},
+                },
                 "xaxis": unit | {"title": {"text": "share"}},
                 "yaxis": unit | {"title": {"text": "ratio"}, "tickformat": ".0%"},
             },
@@ -44,8 +62,14 @@ def figures(level: int, depth: int, width: int) -> dict:
             },
         },
         "heat": {
-            "data": [{"type": "heatmap", "x": grid, "y": grid, "z": heat, "zmin": -1, "zmax": 1, "colorscale": "Cividis"}],
-            "layout": {"title": {"text": "A field of 40 by 40"}, "xaxis": {"title": {"text": "share"}}, "yaxis": {"title": {"text": "depth"}}},
+            "data": [
+                {"type": "heatmap", "x": grid, "y": grid, "z": heat, "zmin": -1, "zmax": 1, "colorscale": "Cividis"}
+            ],
+            "layout": {
+                "title": {"text": "A field of 40 by 40"},
+                "xaxis": {"title": {"text": "share"}},
+                "yaxis": {"title": {"text": "depth"}},
+            },
         },
     }
 
@@ -55,8 +79,11 @@ def merit(level: int, depth: int, width: int) -> str:
         f"<div class='merit'><dt>{name}</dt><dd>{value}</dd></div>"
         for name, value in (("level", level), ("depth", depth), ("width", width), ("product", level * depth * width))
     )
-    style = "<style>.merits{display:flex;flex-wrap:wrap;gap:.75rem;margin:0}.merit{flex:1 1 8rem;padding:.6rem .9rem;background:#fff;"
-    style += "border:1px solid var(--rlq-line);border-radius:10px}.merit dd{margin:0;font-size:1.4rem;font-weight:600}</style>"
+    style = "<style>.merits{display:flex;flex-wrap:wrap;gap:.75rem;margin:0}"
+    style += (
+        ".merit{flex:1 1 8rem;padding:.6rem .9rem;background:#fff;border:1px solid var(--rlq-line);border-radius:10px}"
+    )
+    style += ".merit dd{margin:0;font-size:1.4rem;font-weight:600}</style>"
     return f"{style}<dl class='merits'>{cells}</dl>"
 
 
@@ -74,7 +101,8 @@ def page() -> None:
         return level.value, depth.value, width.value
 
     panel = widgets.HTML(merit(*values()))
-    plots = Plots(figures(*values()))
+    plots = Plots({name: {"data": [], "layout": {}} for name in figures(*values())})
+    plots.update(figures(*values()), stamp="opening")  # before any page is open: FigureWidget would lose it
 
     def redraw(_: object) -> None:
         if level.value == 13:

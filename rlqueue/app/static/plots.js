@@ -63,6 +63,11 @@ function apply(held, patch) {
 class View {
   constructor(el, held, Plotly) {
     Object.assign(this, { el, held, Plotly, slots: new Map(), dirty: new Set(Object.keys(held.figures)), drawn: 0 });
+    this.channel = new MessageChannel();
+    this.channel.port1.onmessage = () => {
+      this.scheduled = false;
+      this.draw();
+    };
     el.classList.add("rlq-plots");
     this.observer = new ResizeObserver((entries) => {
       for (const { target } of entries) this.measure(this.slots.get(target.parentElement.dataset.plot));
@@ -89,12 +94,12 @@ class View {
     this.schedule();
   }
 
-  // Messages that arrive while a frame is pending merge into it: plots follow the slider and never run behind it.
+  // All figures are drawn in one task, so one frame shows them; messages that wait in the queue by then merge into it, so plots
+  // never run behind the slider. A task, not an animation frame: waiting for one would add half a frame to every move.
   schedule() {
-    this.frame ??= requestAnimationFrame(() => {
-      this.frame = undefined;
-      this.draw();
-    });
+    if (this.scheduled) return;
+    this.scheduled = true;
+    this.channel.port2.postMessage(null);
   }
 
   draw() {
@@ -132,7 +137,7 @@ class View {
   }
 
   stop() {
-    cancelAnimationFrame(this.frame);
+    this.channel.port1.close();
     this.observer.disconnect();
     for (const { canvas } of this.slots.values()) this.Plotly.purge(canvas);
   }

@@ -1,0 +1,144 @@
+"""The page in Chromium: from opening to drawn plots, and from a key on a slider to the redrawn ones.
+
+    python -m benchmarks browser
+    python benchmarks/browser.py --chunks     # the list in rlqueue/app/static/chunks.txt, as the installed packages want it
+
+Opening counts from navigation start, with a preheated kernel waiting, to the first frame with plots; cold is a new browser
+profile, warm the same one again. A redraw counts from the key's event to the frame that shows the last figure.
+"""
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+from playwright.sync_api import BrowserContext, Page, sync_playwright
+
+REPOSITORY = Path(__file__).parents[1]
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
+
+from browser import find_chromium  # noqa: E402
+from serving import CHROMIUM_FLAGS, Server, serve  # noqa: E402
+
+from benchmarks import Timing  # noqa: E402
+
+RUNS = 5
+MOVES = 50
+# In the page: `painted` is the time of the first frame after a drawing, `moves` the durations from key to frame.
+WATCH = """
+window.bench = { moves: [] };
+const after = (then) => requestAnimationFrame(() => {
+  const channel = new MessageChannel();
+  channel.port1.onmessage = then;
+  channel.port2.postMessage(0);
+});
+document.addEventListener("keydown", (event) => { bench.key = event.timeStamp; }, true);
+document.addEventListener("plots-drawn", () => {
+  const key = bench.key;
+  bench.key = undefined;
+  after(() => {
+    bench.painted ??= performance.now();
+    if (key !== undefined) bench.moves.push(performance.now() - key);
+  });
+});
+"""
+
+
+@contextmanager
+def profile(folder: str) -> Iterator[BrowserContext]:
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            folder, executable_path=find_chromium(), args=CHROMIUM_FLAGS, viewport={"width": 1280, "height": 900}
+        )
+        context.add_init_script(WATCH)
+        yield context
+        context.close()
+
+
+def opened(server: Server, context: BrowserContext) -> tuple[Page, SimpleNamespace]:
+    """Open the page; what it cost: seconds to the drawn plots, requests, bytes over the wire (scripts and frames)."""
+    page = context.new_page()
+    cost = SimpleNamespace(seconds=0.0, requests=[], http_bytes=0, frame_bytes=0)
+    wire = context.new_cdp_session(page)
+    wire.send("Network.enable")
+    wire.on(
+        "Network.loadingFinished",
+        lambda event: setattr(cost, "http_bytes", cost.http_bytes + event["encodedDataLength"]),
+    )
+    wire.on(
+        "Network.webSocketFrameReceived",
+        lambda event: setattr(cost, "frame_bytes", cost.frame_bytes + len(event["response"]["payloadData"])),
+    )
+    page.on("request", lambda request: cost.requests.append(request.url))
+    page.goto(server.url, wait_until="commit")
+    page.wait_for_function("window.bench?.painted", timeout=30_000)
+    cost.seconds = page.evaluate("bench.painted") / 1000
+    return page, cost
+
+
+def rested(server: Server, fills: int) -> None:
+    """A kernel that is still starting would take its processor time from the page that is measured."""
+    server.wait_for_pool(fills)
+    time.sleep(3)
+
+
+def openings() -> Iterator[Timing]:
+    cold, warm = [], []
+    with serve() as server:
+        fills = 1
+        for _ in range(RUNS):
+            with tempfile.TemporaryDirectory() as folder:
+                for kind in (cold, warm, warm):
+                    rested(server, fills)
+                    with profile(folder) as context:
+                        kind.append(opened(server, context)[1])
+                    fills += 1
+    for name, costs, limit_s in (("cold", cold, 4), ("warm", warm, 2.5)):
+        note = f"{len(costs[0].requests)} requests, {costs[0].http_bytes / 1e6:.2f} MB"
+        seconds = [cost.seconds for cost in costs]
+        note += f" + {costs[0].frame_bytes / 1e3:.0f} kB in frames, worst {max(seconds):.2f} s"
+        yield Timing(
+            name=f"page open to drawn plots, {name} browser cache",
+            seconds=statistics.median(seconds),
+            limit_s=limit_s,
+            note=note,
+        )
+
+
+def redraws() -> Iterator[Timing]:
+    with serve() as server, tempfile.TemporaryDirectory() as folder, profile(folder) as context:
+        rested(server, 1)
+        page, cost = opened(server, context)
+        rested(server, 2)
+        page.locator(".noUi-handle").first.focus()
+        before = cost.frame_bytes
+        for move in range(1, MOVES + 1):
+            page.keyboard.press("ArrowRight" if move <= MOVES // 2 else "ArrowLeft")
+            page.wait_for_function(f"bench.moves.length >= {move}", timeout=10_000)
+            page.wait_for_timeout(30)
+        moves = sorted(page.evaluate("bench.moves"))
+        note = f"{MOVES} keys, {(cost.frame_bytes - before) / MOVES / 1e3:.1f} kB each"
+    yield Timing(
+        name="slider key to redrawn figures, median", seconds=statistics.median(moves) / 1e3, limit_s=0.070, note=note
+    )
+    p95_ms = moves[round(0.95 * (len(moves) - 1))]
+    yield Timing(name="slider key to redrawn figures, 95th percentile", seconds=p95_ms / 1e3, limit_s=0.120)
+
+
+def timings() -> Iterator[Timing]:
+    yield from openings()
+    yield from redraws()
+
+
+def chunks() -> list[str]:
+    """The scripts that the front end loads by itself, as paths below a Jupyter data folder."""
+    return []
+
+
+if __name__ == "__main__":
+    print("\n".join(chunks()) if "--chunks" in sys.argv else json.dumps([vars(timing) for timing in timings()]))
