@@ -51,8 +51,9 @@ def reschedule(w, ri):
         if r.k > 1 and r.context + r.k * tokens > p.kv_tokens:
             tokens = (p.kv_tokens - r.context) / r.k
             r.overflow = 1
-        tokens = max(0.0, tokens)
-        at = max(r.last, r.frozen) + time_for(w, tokens, r.k, r.context)
+        at = r.last  # a segment that ends at this very token does not wait for a prefill that has just begun
+        if tokens > 0.0:
+            at = max(r.last, r.frozen) + time_for(w, tokens, r.k, r.context)
     tree_set(w.ends, w.ends_room, ri, at)
 
 
@@ -185,9 +186,10 @@ def to_prefill_server(w, i):
 
 @njit
 def send(w, i):
-    """Send a request with its pending prefill to its replica, or to a new one if that is closed."""
+    """Send a request with its pending prefill to its replica, or to a new one if its own was taken away."""
     q = slot_at(w, i)
-    if q.replica != state.NONE and not replica_at(w, q.replica).open:
+    if q.moved:
+        q.moved = 0
         unbind(w, i)
         again(w, q)
     if q.replica == state.NONE:
@@ -246,12 +248,12 @@ def prefill_all_again(w, ri):
             leave(w, i, place_of(w, i))
             again(w, slot_at(w, i))
             to_prefill_server(w, i)
+        start_waiting(w, ri)
     elif r.k > 0:
         r.frozen = max(r.frozen, z.now) + r.context * p.prefill_s
         r.prefill_s += r.context * p.prefill_s
         z.prefilled_tokens += r.context
         z.again_tokens += r.context
-    start_waiting(w, ri)
     reschedule(w, ri)
 
 
@@ -272,6 +274,12 @@ def close_lent(w):
     for ri in range(p.replicas, p.replicas + p.lent):
         replica_at(w, ri).open = 0
         change_load(w, ri, 0)
+    for i in range(w.slots_room):
+        q = slot_at(w, i)
+        if q.state != state.FREE and q.replica >= p.replicas:
+            q.moved = 1
+            if q.state == state.TOOL:
+                unbind(w, i)
     for ri in range(p.replicas, p.replicas + p.lent):
         catch_up(w, ri)
         for i in running_in_order(w, ri):
@@ -281,4 +289,7 @@ def close_lent(w):
             i = list_at(w, state.WAIT_LISTS + ri).head
             list_remove(w, state.WAIT_LISTS + ri, i)
             send(w, i)
+        r = replica_at(w, ri)
+        r.prefill_s -= max(0.0, r.frozen - r.last)
+        r.frozen = min(r.frozen, r.last)
         reschedule(w, ri)

@@ -35,7 +35,7 @@ def admit(w):
     elif p.sigma_between > 0.0:
         g.log_mean += p.sigma_between * draws.normal(key(w, draws.GROUP_LENGTH), z.groups, 0, 0)
     g.dispatched, g.finished, g.trained = z.now, math.nan, math.nan
-    g.version, g.finished_version, g.trained_version = state.NO_VERSION, -1, -1
+    g.version, g.ended_version, g.finished_version, g.trained_version = state.NO_VERSION, state.NO_VERSION, -1, -1
     g.cohort, g.fate, g.step = z.fill, state.IN_FLIGHT, -1
     cohort_at(w, z.fill).members += 1
     z.counted += 1
@@ -57,7 +57,7 @@ def dispatch(w):
             z.retry_head = (z.retry_head + 1) % w.retry_room
             z.retries -= 1
             if group_at(w, row.group).fate == state.IN_FLIGHT:
-                dispatch_rollout(w, row.group, row.rollout, row.attempt)
+                dispatch_rollout(w, row.group, row.rollout, row.attempt, row.starts)
             continue
         if z.current == state.NONE:
             if z.groups + 1 >= w.groups_room or z.fill + 2 >= w.cohorts_room:
@@ -72,7 +72,7 @@ def dispatch(w):
         sent = g.sent
         if sent == p.group_size:
             z.current = state.NONE
-        dispatch_rollout(w, number, sent - 1, 0)
+        dispatch_rollout(w, number, sent - 1, 0, 0)
     if cause != z.cause:
         tick(w)
         z.cause = cause

@@ -47,6 +47,7 @@ def end_rollout(w, i):
     g.ended += 1
     g.sampled += q.length
     g.longest = max(g.longest, q.length)
+    g.ended_version = min(g.ended_version, q.version)
     g.lag += q.version * q.length + q.lag
     z.truncated += int(q.length >= p.max_tokens)
     vacate(w, i)
@@ -108,10 +109,10 @@ def timer_event(w):
             q.ready = z.now
             fail(w, i)
     elif kind == RANK_PREFILL:
-        if replica_at(w, q.replica).open:
-            arrive(w, i)
-        else:
+        if q.moved:
             send(w, i)
+        else:
+            arrive(w, i)
     else:
         begin_turn(w, i)
 

@@ -26,6 +26,7 @@ from rlqueue.simulation.memory import (
     list_at,
     logged_at,
     params,
+    replica_at,
     slot_at,
     timer_at,
     waiting_retry_at,
@@ -95,26 +96,26 @@ def create(w, i):
     z, p, q = clock(w), params(w), slot_at(w, i)
     begin = max(z.now, z.next_create)
     z.next_create = begin + p.create_gap
-    draw = q.attempt * p.tries + q.tries
     takes = math.exp(p.start_mu)
     if p.start_sigma > 0.0:
         takes = math.exp(
-            p.start_mu + p.start_sigma * draws.normal(key(w, draws.SANDBOX_START), q.group, q.rollout, draw)
+            p.start_mu + p.start_sigma * draws.normal(key(w, draws.SANDBOX_START), q.group, q.rollout, q.starts)
         )
     q.fails = 0
     if p.start_failure > 0.0:
-        q.fails = int(draws.uniform(key(w, draws.SANDBOX_FAILURE), q.group, q.rollout, draw) < p.start_failure)
+        q.fails = int(draws.uniform(key(w, draws.SANDBOX_FAILURE), q.group, q.rollout, q.starts) < p.start_failure)
     if takes > p.timeout_s:
         takes = p.timeout_s
         q.fails = 1
     q.state = state.STARTING
     q.tries += 1
+    q.starts += 1
     z.starts += 1
     set_timer(w, RANK_START, begin + takes, i)
 
 
 @njit
-def dispatch_rollout(w, group, rollout, attempt):
+def dispatch_rollout(w, group, rollout, attempt, starts):
     """Give a rollout a free slot and begin it."""
     z, p = clock(w), params(w)
     tick(w)
@@ -123,11 +124,11 @@ def dispatch_rollout(w, group, rollout, attempt):
     z.flight += 1
     z.dispatched += 1
     q, g = slot_at(w, i), group_at(w, group)
-    q.group, q.rollout, q.attempt = group, rollout, attempt
+    q.group, q.rollout, q.attempt, q.starts = group, rollout, attempt, starts
     q.dispatched, q.ready, q.first = z.now, z.now, math.nan
     q.replica, q.home = state.NONE, state.NONE
     q.version, q.lag = state.NO_VERSION, 0.0
-    q.turn, q.tries, q.preempted, q.has_sandbox, q.dies = 0, 0, 0, 0, 0
+    q.turn, q.tries, q.preempted, q.has_sandbox, q.dies, q.moved = 0, 0, 0, 0, 0, 0
     q.context, q.pending = 0.0, 0.0
     if p.law == 2:
         q.length = -math.exp(p.log_median) * math.log(draws.uniform(key(w, draws.ROLLOUT_LENGTH), group, rollout, 0))
@@ -178,16 +179,31 @@ def vacate(w, i):
 
 
 @njit
+def forget_version(w, i):
+    """A failed attempt no longer counts for the version of its group."""
+    q = slot_at(w, i)
+    g = group_at(w, q.group)
+    if q.version > g.version:
+        return
+    g.version = g.ended_version
+    for other in range(w.slots_room):
+        mate = slot_at(w, other)
+        if other != i and mate.state != state.FREE and mate.group == q.group:
+            g.version = min(g.version, mate.version)
+
+
+@njit
 def fail(w, i):
     """The rollout's sandbox did not start or died: it is to be dispatched again."""
     z, q = clock(w), slot_at(w, i)
     z.failed += 1
+    forget_version(w, i)
     group_at(w, q.group).lost += q.turn * q.segment
     log(w, i, state.FAILED)
     unbind(w, i)
     row = waiting_retry_at(w, (z.retry_head + z.retries) % w.retry_room)
     z.retries += 1
-    row.group, row.rollout, row.attempt = q.group, q.rollout, q.attempt + 1
+    row.group, row.rollout, row.attempt, row.starts = q.group, q.rollout, q.attempt + 1, q.starts
     vacate(w, i)
     grant_places(w)
 
@@ -199,6 +215,7 @@ def kill(w, i):
     if q.state == state.RUNNING:
         catch_up(w, q.replica)
         leave(w, i, place_of(w, i))
+        replica_at(w, q.replica).freed = 1
     elif q.state == state.KV_WAIT:
         list_remove(w, state.WAIT_LISTS + q.replica, i)
     elif q.state == state.CAP_WAIT:
@@ -233,9 +250,11 @@ def kill_marked(w):
         z.current = state.NONE
     grant_places(w)
     for ri in range(p.replicas + p.lent):
-        catch_up(w, ri)
-        start_waiting(w, ri)
-        reschedule(w, ri)
+        r = replica_at(w, ri)
+        if r.freed:
+            r.freed = 0
+            start_waiting(w, ri)
+            reschedule(w, ri)
 
 
 @njit
@@ -243,7 +262,9 @@ def begin_tool_call(w, i):
     z, p, q = clock(w), params(w), slot_at(w, i)
     q.state = state.TOOL
     if p.tool_sigma > 0.0:
-        takes = math.exp(p.tool_mu + p.tool_sigma * draws.normal(key(w, draws.TOOL_TIME), q.group, q.rollout, q.turn))
+        takes = math.exp(
+            p.tool_mu + p.tool_sigma * draws.normal(key(w, draws.TOOL_TIME), q.group, q.rollout, q.turn - 1)
+        )
         set_timer(w, RANK_TOOL, z.now + takes, i)
     else:
         q.at = z.now + p.tool_s

@@ -60,18 +60,18 @@ CLOCK = _record(
 SLOT = _record(
     i8="group version joined",
     f8="context end left segment length pending lag dispatched ready first asked at",
-    i4="rollout attempt state replica turn turns dies tries fails home previous next has_sandbox preempted",
+    i4="rollout attempt state replica turn turns dies tries starts fails home moved previous next has_sandbox preempted",
 )
 """One slot and the rollout in it. ``context`` is less the replica's token clock while the request runs."""
 
 REPLICA = _record(
     f8="clock last frozen context k_area context_area busy_s prefill_s prefill_free",
-    i8="k bound open overflow",
+    i8="k bound open overflow freed",
 )
 
 GROUP = _record(
     f8="log_mean dispatched finished trained sampled lost longest lag",
-    i8="version finished_version trained_version",
+    i8="version ended_version finished_version trained_version",
     i4="cohort sent ended solved step fate",
 )
 
@@ -94,7 +94,7 @@ ROLLOUT = _record(
 
 SERIES = _record(f8="time flight queued running version")
 
-RETRY = _record(i8="group", i4="rollout attempt")
+RETRY = _record(i8="group", i4="rollout attempt starts")
 
 
 HEAP = _record(f8="end", i8="joined slot")
