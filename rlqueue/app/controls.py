@@ -137,7 +137,7 @@ def options(knob: str) -> tuple[tuple[str, str], ...]:
 
 def price_title(row: dict[str, str]) -> str:
     """``Qwen3-235B-A22B · tinker · 2026-06-11``, with the variant's context length where it has one."""
-    name, *variant = row["model"].split("/")[-1].split(":")
+    name, *variant = row["key"].removeprefix(f"{row['service']}/").rpartition("/")[0].split(":")
     longer = f" ({int(variant[-1]) // 1024}K context)" if variant and variant[-1].isdigit() else ""
     return f"{name}{longer} · {row['service']} · {row['date'] or 'undated'}"
 

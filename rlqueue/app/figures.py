@@ -182,7 +182,7 @@ def wait_map(answer: Answer) -> dict[str, Any]:
     margin = 0.5 * (rows[1] - rows[0])
     ticks = decades(around.slots_low, around.slots_high)
     return {
-        "data": [heat, lines((0.01, 0.25), "white"), lines((0.5, 0.75), NOW), points],
+        "data": [heat, *lines((0.01, 0.25), "white"), *lines((0.5, 0.75), NOW), points],
         "layout": {
             "title": {
                 "text": "Where the trainer stops waiting",
@@ -198,15 +198,38 @@ def wait_map(answer: Answer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _contours(x: Any, y: Any, z: Any, levels: tuple[float, float], colour: str) -> dict[str, Any]:
-    """Two labelled lines of equal wait, in a colour that stands out from the map where they run."""
+def _contours(x: Any, y: Any, z: Any, levels: tuple[float, float], colour: str) -> list[dict[str, Any]]:
+    """Two lines of equal wait, in a colour that stands out from the map where they run, and what they are lines of.
+
+    The labels are a trace of their own: placing those of a contour costs plotly 20 ms for every redraw.
+    """
     low, high = levels
-    return {
-        "type": "contour", "x": x, "y": y, "z": z, "showscale": False, "hoverinfo": "skip", "autocontour": False,
-        "contours": {"coloring": "none", "start": low, "end": high, "size": high - low, "showlabels": True,
-                     "labelformat": ".0%", "labelfont": {"color": colour, "size": 12}},
-        "line": {"color": colour, "width": 1.5},
-    }  # fmt: skip
+    places = [(level, *place) for level in levels if (place := on_line(x, y, z, level))]
+    return [
+        {
+            "type": "contour", "x": x, "y": y, "z": z, "showscale": False, "hoverinfo": "skip", "autocontour": False,
+            "contours": {"coloring": "none", "start": low, "end": high, "size": high - low},
+            "line": {"color": colour, "width": 1.5},
+        },
+        {
+            "type": "scatter", "mode": "text", "x": [x for _, x, _ in places], "y": [y for _, _, y in places],
+            "text": [f"{level:.0%}" for level, _, _ in places], "textposition": "bottom left", "hoverinfo": "skip",
+            "textfont": {"color": colour, "size": 12, "weight": 700},
+        },
+    ]  # fmt: skip
+
+
+def on_line(x: np.ndarray, y: np.ndarray, z: np.ndarray, level: float) -> tuple[float, float] | None:
+    """A point on the line where ``z`` falls through a level upwards in a column: of such columns the middle one; else None."""
+    above, below = z[:-1] > level, z[1:] <= level
+    rows, columns = np.nonzero(above & below)
+    if not len(columns):
+        return None
+    column = np.sort(columns)[len(columns) // 2]
+    row = rows[np.flatnonzero(columns == column)[0]]
+    upper, lower = z[row, column], z[row + 1, column]
+    share = (upper - level) / (upper - lower)
+    return float(x[column]), float(y[row] + share * (y[row + 1] - y[row]))
 
 
 def decades(low: int, high: int) -> list[int]:

@@ -20,8 +20,8 @@ def two_costs(answer: Answer) -> str:
     paragraphs = [
         (
             f"<b>{dollars(bill.usd_per_mtok)} by wall-clock</b>: a step ends every {seconds(point.step_s)}, and {gpus} GPUs are "
-            f"paid for that long at {dollars(bill.usd_per_gpu_hour)} a GPU-hour. Each GPU-second is charged once. Use this one for a "
-            "budget."
+            f"paid for that long at {dollars(bill.usd_per_gpu_hour)} a GPU-hour. Each GPU-second is charged once. "
+            "Use this one for a budget."
         ),
         f"<b>{dollars(bill.usd_per_mtok_report_method)} by the report's method</b>: each step is charged the mean time of one "
         f"rollout, {seconds(point.rollout_s)}. "
@@ -76,8 +76,8 @@ def _prime() -> list[str]:
     consumption, wait = facts["consumption_per_s"].value, facts["trainer_wait_ratio"].value
     return [
         (
-            f"Production is {text}/s in the text and {chart}/s under the chart. With {consumption}/s consumed they mean a wait of "
-            f"{1 - text / consumption:.0%} and {1 - chart / consumption:.0%}; the report says about {wait:.0%}."
+            f"Production is {text}/s in the text and {chart}/s under the chart. With {consumption}/s consumed they mean a wait "
+            f"of {1 - text / consumption:.0%} and {1 - chart / consumption:.0%}; the report says about {wait:.0%}."
         ),
         (
             f"“Ratio {facts['cost_ratio'].value}” compares {dollars(facts['usd_per_mtok_report_method'].value)} by the report's "
@@ -85,8 +85,8 @@ def _prime() -> list[str]:
             f"{dollars(facts['usd_per_mtok'].value)}, self-built is the cheaper one."
         ),
         (
-            f"Up to {facts['discarded_rollouts_ratio_high'].value:.0%} of the rollouts are thrown away: the preset takes that upper "
-            "end, as surplus groups that were finished."
+            f"Up to {facts['discarded_rollouts_ratio_high'].value:.0%} of the rollouts are thrown away: the preset takes that "
+            "upper end, as surplus groups that were finished."
         ),
     ]
 
@@ -97,8 +97,8 @@ def _glm() -> list[str]:
     said = facts["consumption_over_production_text"].value
     return [
         (
-            f"A wait of {wait:.0%} means that consumption is {1 / (1 - wait):.2f} times production: the summary's “about four”. The "
-            f"text says {said} times, which would be a wait of {1 - 1 / said:.0%}."
+            f"A wait of {wait:.0%} means that consumption is {1 / (1 - wait):.2f} times production: the summary's “about four”. "
+            f"The text says {said} times, which would be a wait of {1 - 1 / said:.0%}."
         ),
         f"The summary gives the {wait:.0%} to slime; the text gives it to this run.",
     ]
@@ -147,7 +147,7 @@ def _everywhere(name: str) -> list[str]:
     power = tco().power_and_colocation_usd_per_gpu_month
     return [
         (
-            f"${summary.value} per GPU-month in the summary is power and colocation only ({dollars(power)}); all operating cost is "
-            f"{dollars(node['operating_usd_per_gpu_month'].value)}, and capital comes on top."
+            f"${summary.value} per GPU-month in the summary is power and colocation only ({dollars(power)}); all operating cost "
+            f"is {dollars(node['operating_usd_per_gpu_month'].value)}, and capital comes on top."
         )
     ]

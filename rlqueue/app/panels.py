@@ -156,7 +156,7 @@ def cards(answer: Answer) -> str:
             f'<div class="rlq-card{" rlq-strong" if merit.strong else ""}"><dt>{escape(merit.name)}</dt>'
             f'<dd class="rlq-number">{escape(merit.text)}<small>{escape(merit.unit)}</small></dd>'
             f'<dd class="rlq-means">{escape(merit.means)}</dd>'
-            f'<dd class="rlq-reported"><span class="rlq-tag">{kind}</span>{escape(beside)}</dd></div>'
+            f'<dd class="rlq-reported"><span class="rlq-tag">{kind}</span> {escape(beside)}</dd></div>'
         )
     return f'<dl class="rlq-cards">{"".join(blocks)}</dl>'
 

@@ -1,0 +1,160 @@
+"""The figures' numbers against solve and cost, one split or cell at a time; plotly's own validation of what they are made of."""
+
+import dataclasses
+import math
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from rlqueue import cost, solve
+from rlqueue.app.answers import answer, reported_value
+from rlqueue.app.figures import PART_NAMES, cost_ceiling, decades, figures, nice, on_line
+from rlqueue.app.state import State, opened, with_value
+from rlqueue.cost import PARTS
+from rlqueue.presets import preset_names
+
+
+def moved(state, **knobs):
+    scenario = state.scenario
+    for knob, value in knobs.items():
+        scenario = with_value(scenario, knob, value)
+    return State(preset=state.preset, scenario=scenario)
+
+
+def trace(figure, name):
+    return next(each for each in figure["data"] if each.get("name") == name)
+
+
+@pytest.fixture(params=preset_names())
+def found(request):
+    return answer(opened(request.param))
+
+
+def test_plotly_knows_every_attribute(found):
+    for figure in figures(found).values():
+        go.Figure(figure)
+
+
+def test_every_figure_has_a_title_and_says_its_method(found):
+    for figure in figures(found).values():
+        title = figure["layout"]["title"]
+        assert title["text"]
+        assert title["subtitle"]["text"].startswith(found.point.kind)
+
+
+def test_both_ratios_are_those_of_solve_at_each_split(found):
+    figure = figures(found)["wait"]
+    for name, field in (("trainer waits", "trainer_wait_ratio"), ("rollout slots idle", "rollout_idle_ratio")):
+        drawn = trace(figure, name)
+        for gpus, trainer, value in zip(drawn["x"], drawn["customdata"], drawn["y"], strict=True):
+            scenario = with_value(found.state.scenario, "generator_gpus", int(gpus))
+            assert trainer == scenario.trainer_gpus
+            assert value == pytest.approx(getattr(solve(scenario), field), abs=1e-12)
+
+
+def test_the_present_point_is_the_scenario_s():
+    found = answer(moved(opened(), generator_gpus=128, concurrency=4_000))
+    now = trace(figures(found)["wait"], "this scenario")
+    assert now["x"] == [128, 128]
+    assert now["y"] == [found.point.trainer_wait_ratio, found.point.rollout_idle_ratio]
+    assert figures(found)["wait"]["layout"]["shapes"][0]["x0"] == 128
+
+
+def test_the_reported_point_stays_where_the_run_was():
+    drawn = trace(figures(answer(moved(opened(), generator_gpus=128)))["wait"], "reported wait")
+    assert (drawn["x"], drawn["y"], drawn["error_y"]["visible"]) == ([192], [0.3], False)
+    ranged = trace(figures(answer(opened("verl-qwen3-235b-c256")))["wait"], "reported wait")
+    assert ranged["y"] == [pytest.approx(0.45)]
+    assert ranged["error_y"]["value"] == pytest.approx(0.15)
+
+
+def test_the_bars_of_a_split_add_up_to_its_cost(found):
+    bars = [trace(figures(found)["cost"], PART_NAMES[part]) for part in PARTS]
+    for place, gpus in enumerate(found.frame.splits):
+        scenario = with_value(found.state.scenario, "generator_gpus", int(gpus))
+        total = sum(bar["y"][place] for bar in bars)
+        assert total == pytest.approx(cost(scenario, solve(scenario)).usd_per_mtok, rel=1e-9)
+
+
+def test_a_part_that_is_nowhere_is_not_in_the_legend():
+    shown = {bar["name"]: bar["visible"] for bar in figures(answer(opened()))["cost"]["data"] if bar["type"] == "bar"}
+    assert shown["sandboxes"] is False
+    assert shown["discarded"] is True
+    priced = dataclasses.replace(opened().scenario, sandbox_usd_per_hour=0.1)
+    drawn = figures(answer(State(preset=opened().preset, scenario=priced)))["cost"]
+    assert trace(drawn, "sandboxes")["visible"] is True
+
+
+def test_the_hosted_line_is_the_hosted_price():
+    found = answer(opened())
+    line = trace(figures(found)["cost"], "hosted $3.43")
+    assert line["y"] == [found.bill.hosted_usd_per_mtok] * 2
+    without = State(preset=opened().preset, scenario=dataclasses.replace(opened().scenario, hosted_price=None))
+    hidden = next(each for each in figures(answer(without))["cost"]["data"] if each["name"].startswith("hosted"))
+    assert hidden["visible"] is False
+
+
+def test_the_cost_axis_stands_still_until_the_cost_would_leave_it():
+    ends = [cost_ceiling(answer(moved(opened(), generator_gpus=gpus))) for gpus in range(120, 232, 8)]
+    assert len(set(ends)) == 1
+    for gpus in (8, 16, 48, 248):
+        found = answer(moved(opened(), generator_gpus=gpus))
+        assert cost_ceiling(found) > found.bill.usd_per_mtok
+
+
+def test_every_cell_of_the_map_is_what_solve_gives(found):
+    heat = figures(found)["map"]["data"][0]
+    for row in (0, 7, 15):
+        for column in range(len(heat["x"])):
+            scenario = with_value(found.state.scenario, "generator_gpus", int(heat["x"][column]))
+            scenario = with_value(scenario, "concurrency", int(heat["customdata"][row, column]))
+            assert heat["z"][row, column] == pytest.approx(solve(scenario).trainer_wait_ratio, abs=1e-9)
+            assert 10 ** heat["y"][row] == pytest.approx(scenario.concurrency, abs=0.51)
+
+
+def test_the_map_marks_preset_and_present():
+    points = figures(answer(moved(opened(), generator_gpus=128, concurrency=4_000)))["map"]["data"][-1]
+    assert points["x"] == [192, 128]
+    assert points["y"] == [math.log10(2_808), math.log10(4_000)]
+
+
+def test_moving_on_the_map_leaves_the_map_alone():
+    first, second = (answer(moved(opened(), generator_gpus=gpus)).wait_map for gpus in (64, 128))
+    assert first is second
+    assert answer(moved(opened(), max_staleness=1.0)).wait_map is not first
+
+
+def test_nothing_but_the_cost_axis_may_change_its_range():
+    for name in ("wait", "map"):
+        axes = set()
+        for gpus in (8, 128, 248):
+            layout = figures(answer(moved(opened(), generator_gpus=gpus)))[name]["layout"]
+            axes.add((tuple(layout["xaxis"]["range"]), tuple(layout["yaxis"]["range"])))
+        assert len(axes) == 1
+
+
+def test_a_point_on_a_line_of_equal_wait():
+    x, y = np.arange(5.0), np.linspace(0.0, 1.0, 11)
+    z = np.broadcast_to(1.0 - y[:, None], (11, 5))
+    assert on_line(x, y, z, 0.25) == (2.0, pytest.approx(0.75))
+    assert on_line(x, y, z + 1.0, 0.25) is None
+
+
+@pytest.mark.parametrize(("value", "ceiling"), [(5.5, 7.0), (7.0, 7.0), (7.01, 10.0), (0.34, 0.4), (132.0, 150.0)])
+def test_axes_end_at_round_numbers(value, ceiling):
+    assert nice(value) == pytest.approx(ceiling)
+
+
+@pytest.mark.parametrize(("low", "high"), [(2, 700), (31, 13_000), (1, 9), (3, 2_000_000)])
+def test_an_axis_in_powers_of_ten_has_few_ticks_inside_it(low, high):
+    ticks = decades(low, high)
+    assert 2 <= len(ticks) <= 8
+    assert all(low <= tick <= high for tick in ticks)
+
+
+def test_a_range_is_reported_where_the_source_prints_one():
+    found = reported_value("verl-qwen3-235b-c96", "trainer_wait_ratio")
+    assert (found.low, found.high, found.fact.kind) == (0.3, 0.6, "printed")
+    assert reported_value("prime-rl-qwen3-235b", "trainer_wait_ratio").low == 0.3
+    assert reported_value("prime-rl-qwen3-235b", "staleness_versions") is None
