@@ -16,7 +16,7 @@ HOST := localhost
 .DEFAULT_GOAL := help
 # `make lint test` in that order even under -j: the last line printed is pytest's.
 .NOTPARALLEL:
-.PHONY: help app lab test lint format bench browser lock clean
+.PHONY: help app lab report test lint format bench browser lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ app: $(READY) ## the explorer in the browser, on localhost:8866 (else PORT=..., 
 
 lab: $(READY) ## the same notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks $(ARGS)
+
+report: $(READY) ## every table and figure of the source report beside what was printed, into build/report
+	$(BIN)/python -m rlqueue.cli report --out build/report $(ARGS)
 
 test: $(READY) browser ## all tests, those in a browser among them
 	$(BIN)/python -m pytest $(ARGS)

@@ -1,8 +1,12 @@
-"""The command line: ``rlqueue presets | tco | solve``. Answers go to stdout, errors to stderr with exit status 2."""
+"""The command line: ``rlqueue presets | tco | solve | simulate | report``.
+
+Answers go to stdout; errors go to stderr with exit status 2, and so does the progress of what takes long.
+"""
 
 import argparse
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -50,6 +54,15 @@ def _parser() -> argparse.ArgumentParser:
     _settable(one, "usd_per_kwh=0.12")
     one = command("solve", _solve, _show, "operating point and bill of a scenario, by closed form")
     _scenario(one)
+    one = command("simulate", _simulate, _show, "operating point and bill of a scenario, by simulation")
+    _scenario(one)
+    one.add_argument("--seed", type=int, default=0, help="of the draws: the same seed gives the same run")
+    one.add_argument("--steps", type=int, default=200, help="training steps")
+    one = command(
+        "report", _report, _show_report, "every table and figure of the source report, beside what was printed"
+    )
+    one.add_argument("--out", required=True, metavar="DIR", help="folder to write page, tables and figures into")
+    _settable(one, "node.usd_per_kwh=0.12, in every run of the report")
     return parser
 
 
@@ -115,6 +128,37 @@ def _solve(options: argparse.Namespace) -> dict[str, Any]:
     return answer(scenario, solve(scenario))
 
 
+def _simulate(options: argparse.Namespace) -> dict[str, Any]:
+    from rlqueue.simulation import simulate
+
+    scenario = chosen_scenario(options)
+    run = simulate(scenario, seed=options.seed, steps=options.steps)
+    p95 = run.staleness_p95
+    more = {
+        "events": run.events,
+        "seconds": run.seconds,
+        "staleness_p95": None if math.isnan(p95) else p95,
+        "stalled": run.stalled or None,
+    }
+    return answer(scenario, run.operating_point) | more
+
+
+def _report(options: argparse.Namespace) -> dict[str, Any]:
+    try:
+        from rlqueue.report.assumptions import Assumptions
+        from rlqueue.report.write import write
+    except ImportError as error:
+        raise ValueError(
+            f"the report needs the extra packages of the pages ({error.name} is missing): rlqueue[app]"
+        ) from error
+    assumptions = Assumptions.of(_settings(options.set))
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    return dataclasses.asdict(write(Path(options.out), assumptions, say))
+
+
 def answer(scenario: Scenario, point: Any) -> dict[str, Any]:
     """Operating point and bill as one flat object, led by the scenario's name."""
     return {"scenario": scenario.name} | dataclasses.asdict(point) | dataclasses.asdict(cost(scenario, point))
@@ -124,6 +168,12 @@ def _show_presets(presets: Mapping[str, Mapping[str, Any]]) -> None:
     width = max(map(len, presets))
     for name, facts in presets.items():
         print(f"{name:{width}}  {facts['title']}  ({facts['assumed']} of {facts['knobs']} inputs assumed)")
+
+
+def _show_report(written: Mapping[str, Any]) -> None:
+    print(f"{written['page']}: {written['tables']} tables, {written['figures']} figures, {written['images']} images")
+    if written["missing"]:
+        print(f"missing: {written['missing']}")
 
 
 def _show(values: Mapping[str, Any]) -> None:

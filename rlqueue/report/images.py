@@ -1,0 +1,107 @@
+"""Figures as SVG and PNG files, drawn by kaleido in one started browser with the bundled plotly.js: no network is asked."""
+
+import copy
+import os
+import shutil
+import subprocess
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlqueue.app.plot import PLOTLY_JS, TEMPLATE
+from rlqueue.report.content import Figure, cited
+
+VARIABLE = "RLQUEUE_CHROMIUM"
+NAMES_ON_PATH = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+HOW_TO_GET_ONE = f"name a Chromium or Chrome in {VARIABLE}, or install your system's chromium package"
+WIDTH, HEIGHT, SCALE = 900, 500, 2
+WRAP, FOOT_WRAP = 118, 150
+
+
+def browser() -> str | None:
+    """The Chromium to draw with, or None: the one named in RLQUEUE_CHROMIUM, the system's, or Playwright's.
+
+    Raises:
+        ValueError: the one that was named does not start.
+    """
+    named = os.environ.get(VARIABLE)
+    if named:
+        path = shutil.which(named)
+        if path is None or not _starts(path):
+            raise ValueError(f"{VARIABLE}={named} does not run: it must be the path of a Chromium or Chrome program")
+        return path
+    on_path = (path for name in NAMES_ON_PATH if (path := shutil.which(name)))
+    return next(filter(_starts, on_path), None) or _playwrights()
+
+
+def _starts(path: str) -> bool:
+    """A program of that name may be a stub that only asks to install something."""
+    try:
+        return subprocess.run([path, "--version"], capture_output=True, check=False, timeout=60).returncode == 0  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def _playwrights() -> str | None:
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        return None
+    with sync_playwright() as playwright:
+        path = playwright.chromium.executable_path
+    return path if Path(path).is_file() and _starts(path) else None
+
+
+def write_images(figures: Sequence[Figure], folder: Path, path: str, said: Callable[[Figure], None]) -> None:
+    """Write ``<name>.svg`` and ``<name>.png`` of each figure.
+
+    Args:
+        path: the browser. said: told each figure when both its files are there.
+    """
+    import kaleido
+
+    kaleido.start_sync_server(path=path, plotlyjs=str(PLOTLY_JS), mathjax=False, silence_warnings=True)
+    try:
+        for figure in figures:
+            drawing = alone(figure)
+            size = {"width": WIDTH, "height": drawing["layout"]["height"]}
+            for form, scale in (("svg", 1), ("png", SCALE)):
+                image = kaleido.calc_fig_sync(drawing, opts={"format": form, "scale": scale, **size})
+                (folder / f"{figure.name}.{form}").write_bytes(image)
+            said(figure)
+    finally:
+        kaleido.stop_sync_server(silence_warnings=True)
+
+
+def alone(figure: Figure) -> dict[str, Any]:
+    """The plot with what the page says around it: title, units, kind and sources."""
+    made = copy.deepcopy(dict(figure.plot))
+    layout = made["layout"]
+    margin = layout.get("margin", {})
+    units = wrapped(figure.units)
+    label = "model only" if figure.model_only else "with the source's values"
+    foot = wrapped(
+        f"rlqueue · {label} · {figure.kind} · {'; '.join(cited(name) for name in figure.sources)}", FOOT_WRAP
+    )
+    top = 84 + 15 * units.count("<br>") + 20 * (len(made["data"]) > 3)
+    bottom = 74 + 14 * foot.count("<br>")
+    layout |= {
+        "template": TEMPLATE,
+        "paper_bgcolor": "#FFFFFF",
+        "height": layout.get("height", HEIGHT - 80) + 80 + 15 * units.count("<br>"),
+        "title": {"text": figure.title, "x": 0.01, "xanchor": "left", "y": 0.985, "yanchor": "top", "font": {"size": 18},
+                  "subtitle": {"text": units, "font": {"size": 12, "color": "#56636F"}}},
+        "margin": {**margin, "l": max(margin.get("l", 0), 70), "t": top + margin.get("t", 12), "b": bottom},
+        "annotations": [
+            *layout.get("annotations", ()),
+            {"text": foot, "x": 0, "xref": "paper", "xanchor": "left", "xshift": -50, "y": 0, "yref": "paper", "yanchor": "top",
+             "yshift": -48, "showarrow": False, "align": "left", "font": {"size": 10, "color": "#56636F"}},
+        ],
+    }  # fmt: skip
+    return made
+
+
+def wrapped(text: str, width: int = WRAP) -> str:
+    """Lines of at most so many characters."""
+    return "<br>".join(textwrap.wrap(text, width))
