@@ -30,7 +30,7 @@ def admit(w):
     z, p = clock(w), params(w)
     g = group_at(w, z.groups)
     g.log_mean = p.log_median
-    if p.law == 1:
+    if p.law == state.EXPONENTIAL_GROUPS:
         g.log_mean += math.log(-math.log(draws.uniform(key(w, draws.GROUP_LENGTH), z.groups, 0, 0)))
     elif p.sigma_between > 0.0:
         g.log_mean += p.sigma_between * draws.normal(key(w, draws.GROUP_LENGTH), z.groups, 0, 0)

@@ -39,6 +39,11 @@ class World:
             self.addresses[name] = array.ctypes.data
             self.addresses[f"{name}_room"] = array.size
 
+    def put(self, name: str, array: np.ndarray) -> None:
+        """Another array in the place of one of them."""
+        self.arrays[name] = array
+        self._point()
+
     def double(self, names: tuple[str, ...]) -> None:
         """Twice the room for arrays that grow with the run."""
         for name in names:
@@ -168,6 +173,11 @@ def iteration_at(w, i):
 @njit
 def key_at(w, i):
     return record_at(w.keys, i, KEY)
+
+
+@njit
+def given_at(w, i):
+    return record_at(w.given, i, NUMBER)
 
 
 @njit

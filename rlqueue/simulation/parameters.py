@@ -145,6 +145,7 @@ def world(scenario: Scenario, params: np.ndarray, seed: int) -> World:
             "clock": clock,
             "keys": draws.keys(seed).view(state.KEY),
             "solve_rates": solve_rates(scenario).view(state.RATE),
+            "given": np.zeros(1, state.NUMBER),
             "iterations": iterations(scenario),
             "slots": np.zeros(slots, state.SLOT),
             "free": free,

@@ -21,6 +21,7 @@ from rlqueue.simulation.heaps import list_append, list_remove, timer_remove
 from rlqueue.simulation.memory import (
     clock,
     free_at,
+    given_at,
     group_at,
     key,
     list_at,
@@ -130,7 +131,9 @@ def dispatch_rollout(w, group, rollout, attempt, starts):
     q.version, q.lag = state.NO_VERSION, 0.0
     q.turn, q.tries, q.preempted, q.has_sandbox, q.dies, q.moved = 0, 0, 0, 0, 0, 0
     q.context, q.pending = 0.0, 0.0
-    if p.law == 2:
+    if p.law == state.GIVEN:
+        q.length = float(given_at(w, (group * p.group_size + rollout) % w.given_room).number)
+    elif p.law == state.EXPONENTIAL_ROLLOUTS:
         q.length = -math.exp(p.log_median) * math.log(draws.uniform(key(w, draws.ROLLOUT_LENGTH), group, rollout, 0))
     else:
         log_length = g.log_mean

@@ -203,19 +203,18 @@ def simulate(
     params = parameters.parameters(scenario, steps, log_rollouts=rollouts)
     limit = event_budget(scenario, steps) if max_events is None else max_events
     _require_whole("max_events", limit, 1)
-    return simulate_with(scenario, params, seed, limit)
+    return simulate_from(parameters.world(scenario, params, seed), scenario, seed, limit)
 
 
-def simulate_with(scenario: Scenario, params: np.ndarray, seed: int, max_events: int) -> Run:
-    """The same from the loop's own parameters, which tests may change."""
+def simulate_from(world: World, scenario: Scenario, seed: int, max_events: int) -> Run:
+    """The same from an empty world, whose parameters and draws a test may have changed."""
     from rlqueue.simulation.loop import advance
 
     begin = time.perf_counter()
-    world = parameters.world(scenario, params, seed)
     while (status := advance(world.addresses[0], max_events)) == state.NO_ROOM:
         world.double(parameters.GROWING)
     return Run(
-        scenario=scenario, seed=seed, asked_steps=int(params["steps"][0]), events=int(world.clock["events"]),
+        scenario=scenario, seed=seed, asked_steps=int(world.arrays["params"]["steps"][0]), events=int(world.clock["events"]),
         seconds=time.perf_counter() - begin, stalled=_cause(world, status), world=world,
     )  # fmt: skip
 

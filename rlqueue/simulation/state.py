@@ -25,6 +25,9 @@ SPANS = ("wait", "train", "pause", "hold", "sync")
 # First-come-first-served lists of slots; replica r's waiting requests are list WAIT_LISTS + r
 (TOOL_LIST, REWARD_LIST, CAP_LIST, WAIT_LISTS) = range(4)
 
+# How long responses are: log-normal on two levels; for tests, exponential by group or by rollout, or from a given table
+(LOG_NORMAL, EXPONENTIAL_GROUPS, EXPONENTIAL_ROLLOUTS, GIVEN) = range(4)
+
 NONE = -1
 NO_VERSION = 2**62
 HEADROOM = 0.99
@@ -114,7 +117,7 @@ RATE = _record(f8="rate")
 NUMBER = _record(i8="number")
 
 ARRAYS = (
-    "params", "clock", "keys", "solve_rates", "iterations", "slots", "free", "replicas", "heap", "ends", "loads", "lists",
-    "timers", "retry", "groups", "queue", "cohorts", "steps", "spans", "rollouts", "series",
+    "params", "clock", "keys", "solve_rates", "given", "iterations", "slots", "free", "replicas", "heap", "ends", "loads",
+    "lists", "timers", "retry", "groups", "queue", "cohorts", "steps", "spans", "rollouts", "series",
 )  # fmt: skip
 """All that a run consists of."""
