@@ -8,6 +8,7 @@ profile, warm the same one again. A redraw counts from the key's event to the fr
 """
 
 import json
+import re
 import statistics
 import sys
 import tempfile
@@ -16,16 +17,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 REPOSITORY = Path(__file__).parents[1]
+NOTEBOOKS = REPOSITORY / "notebooks"
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
 
 from browser import find_chromium  # noqa: E402
 from serving import CHROMIUM_FLAGS, Server, serve  # noqa: E402
 
 from benchmarks import Timing  # noqa: E402
+from rlqueue.app.assets import installed  # noqa: E402
 
 RUNS = 5
 MOVES = 50
@@ -89,7 +93,7 @@ def rested(server: Server, fills: int) -> None:
 
 def openings() -> Iterator[Timing]:
     cold, warm = [], []
-    with serve() as server:
+    with serve(NOTEBOOKS) as server:
         fills = 1
         for _ in range(RUNS):
             with tempfile.TemporaryDirectory() as folder:
@@ -111,14 +115,16 @@ def openings() -> Iterator[Timing]:
 
 
 def redraws() -> Iterator[Timing]:
-    with serve() as server, tempfile.TemporaryDirectory() as folder, profile(folder) as context:
+    with serve(NOTEBOOKS) as server, tempfile.TemporaryDirectory() as folder, profile(folder) as context:
         rested(server, 1)
         page, cost = opened(server, context)
         rested(server, 2)
         page.locator(".noUi-handle").first.focus()
         before = cost.frame_bytes
         for move in range(1, MOVES + 1):
-            page.keyboard.press("ArrowRight" if move <= MOVES // 2 else "ArrowLeft")
+            page.keyboard.press(
+                "ArrowLeft" if move % 2 else "ArrowRight"
+            )  # at either end of a range nothing would be drawn
             page.wait_for_function(f"bench.moves.length >= {move}", timeout=10_000)
             page.wait_for_timeout(30)
         moves = sorted(page.evaluate("bench.moves"))
@@ -136,8 +142,19 @@ def timings() -> Iterator[Timing]:
 
 
 def chunks() -> list[str]:
-    """The scripts that the front end loads by itself, as paths below a Jupyter data folder."""
-    return []
+    """The scripts that the front end asks for by itself when it gets none joined, as paths below a Jupyter data folder."""
+    with serve(NOTEBOOKS) as server, tempfile.TemporaryDirectory() as folder, profile(folder) as context:
+        context.route("**/chunks.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
+        rested(server, 1)
+        _, cost = opened(server, context)
+    paths = [urlsplit(url).path for url in cost.requests]
+    found = set()
+    for path in paths:
+        if chunk := re.fullmatch(r"/voila/static/(\d+\.voila\.js)", path):
+            found.add(f"voila/templates/base/static/{chunk[1]}")
+        elif (chunk := re.fullmatch(r"/voila/(labextensions/.*/static/(?!remoteEntry).*\.js)", path)) is not None:
+            found.update(place for place in (chunk[1], f"voila/{chunk[1]}") if installed(place))
+    return sorted(found)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Untuned, Voila's front end asks for about a hundred webpack chunks in nested waves. A chunk only pushes its modules into a global
 array that the runtime reads when it starts, so all the chunks a page needs can be joined into one script that runs first. Which
-those are is listed in `static/chunks.txt` (`python -m benchmarks.browser --chunks` prints it); a chunk that the installed
+those are is listed in `static/chunks.txt` (`python benchmarks/browser.py --chunks` prints it); a chunk that the installed
 packages don't have is left out, and the runtime asks for whatever is missing as before: a wrong list costs time, nothing else.
 """
 
@@ -51,18 +51,19 @@ def page_assets() -> dict[str, Asset]:
     return {each.name: each for each in found}
 
 
-def _installed(relative: str) -> Path | None:
+def installed(relative: str) -> Path | None:
+    """A file of some Jupyter data folder, in Jupyter's own order."""
     return next((path for root in jupyter_path() if (path := Path(root) / relative).is_file()), None)
 
 
 def _joined_chunks() -> bytes:
     listed = (STATIC / "chunks.txt").read_text().split()
-    return b";\n".join(path.read_bytes() for name in listed if (path := _installed(name)))
+    return b";\n".join(path.read_bytes() for name in listed if (path := installed(name)))
 
 
 def _theme() -> bytes:
     """JupyterLab's colour and size variables: ipywidgets' controls are written in them."""
-    path = _installed("nbconvert/templates/lab/static/theme-light.css")
+    path = installed("nbconvert/templates/lab/static/theme-light.css")
     return path.read_bytes() if path else b""
 
 

@@ -105,10 +105,10 @@ def page() -> None:
     plots.update(figures(*values()), stamp="opening")  # before any page is open: FigureWidget would lose it
 
     def redraw(_: object) -> None:
-        if level.value == 13:
-            raise RuntimeError("a handler that fails")
-        if level.value == 14:
-            raise ValueError("level=14 must not be used: it is the test's refused value")
+        if depth.value == 6:
+            raise RuntimeError("what only the server may know")
+        if width.value == 32:
+            raise ValueError("width=32 must be less than 32: no wider page is drawn")
         panel.value = merit(*values())
         plots.update(figures(*values()), stamp="level={} depth={} width={}".format(*values()))
 
