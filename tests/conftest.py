@@ -1,6 +1,7 @@
 """Browser fixtures: a server, a Chromium without network, and visits that fail on any outside request or console error."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,11 +9,17 @@ from urllib.parse import urlsplit
 
 import pytest
 from browser import chromium_or_skip
+from hypothesis import settings
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from serving import CHROMIUM_FLAGS, Server, serve
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 LOCAL = {"localhost", "127.0.0.1"}
+
+# A first call compiles, and a busy machine is slow: time is for the benchmarks. In CI the same examples every time.
+settings.register_profile("rlqueue", deadline=None)
+if not os.environ.get("CI"):
+    settings.load_profile("rlqueue")
 
 
 @dataclass(kw_only=True)
