@@ -142,7 +142,7 @@ def test_every_preset_can_be_chosen_and_the_sliders_stand_where_they_should(visi
             handle = here.slider(NAMES[control.knob])
             assert float(handle.get_attribute("aria-valuemax")) == len(stops) - 1
             assert float(handle.get_attribute("aria-valuenow")) == stops.index(getattr(state.scenario, control.knob))
-        assert here.page.locator(".rlq-about .rlq-changed").count() == 0
+        assert here.page.locator(".rlq-header .rlq-changed").count() == 0
 
 
 def test_reset_brings_the_published_run_back(visit, explorer):
@@ -151,10 +151,10 @@ def test_reset_brings_the_published_run_back(visit, explorer):
     shows(here, opened("slime-qwen3-235b"))
     here.press(NAMES["concurrency"], "End")
     here.press(NAMES["generator_gpus"], "Home")
-    assert here.page.locator(".rlq-about .rlq-changed").count() == 1
+    assert here.page.locator(".rlq-header .rlq-changed").count() == 1
     here.page.get_by_role("button", name="Reset").click()
     shows(here, opened("slime-qwen3-235b"))
-    assert here.page.locator(".rlq-about .rlq-changed").count() == 0
+    assert here.page.locator(".rlq-header .rlq-changed").count() == 0
 
 
 def test_the_best_move_can_be_applied(visit, explorer):

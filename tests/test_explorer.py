@@ -184,11 +184,11 @@ def test_what_data_say_is_text_and_never_markup():
 
 
 def test_the_download_is_the_scenario():
-    scenario = moved(opened("verl-qwen3-235b-c96"), concurrency=120, **{"node.usd_per_kwh": 0.2}).scenario
-    link = download(scenario)
+    state = moved(opened("verl-qwen3-235b-c96"), concurrency=120, **{"node.usd_per_kwh": 0.2})
+    link = download(state)
     assert 'download="verl-qwen3-235b-c96.toml"' in link
     held = unquote(re.search('href="data:application/toml;charset=utf-8,([^"]+)"', link)[1])
-    assert Scenario.from_toml(held) == scenario
+    assert Scenario.from_toml(held) == state.scenario
 
 
 # The page
@@ -210,7 +210,7 @@ def test_a_slider_makes_the_scenario_that_the_page_then_shows(page, knob):
     found = answer(page.state)
     assert page._cards.value == panels.cards(found)
     assert page._plots._stamp == stamp(page.state.scenario)
-    assert "rlq-changed" in page._about.value
+    assert "rlq-changed" in page._download.value
 
 
 @pytest.mark.parametrize("control", controls.MORE, ids=lambda control: control.knob)

@@ -77,10 +77,14 @@ def test_the_bars_of_a_split_add_up_to_its_cost(found):
         assert total == pytest.approx(cost(scenario, solve(scenario)).usd_per_mtok, rel=1e-9)
 
 
-def test_a_part_that_is_nowhere_is_not_in_the_legend():
-    shown = {bar["name"]: bar["visible"] for bar in figures(answer(opened()))["cost"]["data"] if bar["type"] == "bar"}
+def test_a_part_that_is_nowhere_is_not_in_the_key():
+    figure = figures(answer(opened()))["cost"]
+    shown = {bar["name"]: bar["visible"] for bar in figure["data"] if bar["type"] == "bar"}
     assert shown["sandboxes"] is False
     assert shown["discarded"] is True
+    assert [each["name"] for each in figure["layout"]["meta"]["key"]] == [
+        "trainer busy", "trainer waiting", "generator useful", "discarded", "hosted $3.43", "this scenario",
+    ]  # fmt: skip
     priced = dataclasses.replace(opened().scenario, sandbox_usd_per_hour=0.1)
     drawn = figures(answer(State(preset=opened().preset, scenario=priced)))["cost"]
     assert trace(drawn, "sandboxes")["visible"] is True
@@ -137,8 +141,9 @@ def test_nothing_but_the_cost_axis_may_change_its_range():
 def test_a_point_on_a_line_of_equal_wait():
     x, y = np.arange(5.0), np.linspace(0.0, 1.0, 11)
     z = np.broadcast_to(1.0 - y[:, None], (11, 5))
-    assert on_line(x, y, z, 0.25) == (2.0, pytest.approx(0.75))
-    assert on_line(x, y, z + 1.0, 0.25) is None
+    assert on_line(x, y, z, 0.25, 0.5) == (2.0, pytest.approx(0.75))
+    assert on_line(x, y, z, 0.25, 0.0) == (0.0, pytest.approx(0.75))
+    assert on_line(x, y, z + 1.0, 0.25, 0.5) is None
 
 
 @pytest.mark.parametrize(("value", "ceiling"), [(5.5, 7.0), (7.0, 7.0), (7.01, 10.0), (0.34, 0.4), (132.0, 150.0)])

@@ -93,7 +93,7 @@ class Explorer:
                 button.description = panels.move_words(found.moves[place])
         self._figures = figures(found)
         self._plots.update(self._figures, stamp=stamp(state.scenario))
-        self._download.value = download(state.scenario)
+        self._download.value = download(state)
         self._about.value = about(state)
         self._hints_now(found)
         self._unfolded(found)
@@ -175,15 +175,15 @@ def box(name: str, children: list[widgets.Widget]) -> widgets.Box:
 def about(state: State) -> str:
     """What the published run was, and who published it."""
     row = preset_row(state.preset)
-    touched = "" if state.untouched else origins.kind_tag("changed", "not the published run any more")
-    return f'<p class="rlq-about">{touched}{escape(row["description"])}. {origins.source_link(row["source"])}</p>'
+    return f'<p class="rlq-about">{escape(row["description"])}. {origins.source_link(row["source"])}</p>'
 
 
-def download(scenario: Scenario) -> str:
+def download(state: State) -> str:
     """A link that holds the scenario itself, so that saving it asks nobody."""
-    name = escape(f"{scenario.name}.toml")
-    address = "data:application/toml;charset=utf-8," + quote(scenario.to_toml())
-    return f'<a class="rlq-download" download="{name}" href="{address}">Download scenario (TOML)</a>'
+    name = escape(f"{state.scenario.name}.toml")
+    address = "data:application/toml;charset=utf-8," + quote(state.scenario.to_toml())
+    changed = "" if state.untouched else origins.kind_tag("changed", "no longer the published run")
+    return f'<a class="rlq-download" download="{name}" href="{address}">Download scenario (TOML)</a> {changed}'
 
 
 def hint(control: controls.Control, state: State) -> str:

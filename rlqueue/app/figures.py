@@ -27,9 +27,7 @@ PART_NAMES = {
 ROOM = 1.15
 """How far a cost axis reaches beyond what it must show."""
 NICE = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
-MARGIN = {"l": 48, "r": 12, "t": 64, "b": 44}
-LEGEND = {"entrywidthmode": "fraction", "entrywidth": 0.5, "font": {"size": 11}}
-"""Two columns of legend and room for three rows, whatever the width: the plots of a row stand at one height."""
+MARGIN = {"l": 48, "r": 12, "t": 12, "b": 44}
 
 
 def figures(answer: Answer) -> dict[str, dict[str, Any]]:
@@ -46,6 +44,11 @@ def _split_axis(answer: Answer) -> dict[str, Any]:
 def _upright(x: float) -> dict[str, Any]:
     return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "layer": "below",
             "line": {"color": NOW, "width": 1, "dash": "dot"}}  # fmt: skip
+
+
+def mark(name: str, shape: str, colour: str) -> dict[str, str]:
+    """One entry of the key above a figure."""
+    return {"name": name, "shape": shape, "colour": colour}
 
 
 def wait_by_split(answer: Answer) -> dict[str, Any]:
@@ -85,7 +88,15 @@ def wait_by_split(answer: Answer) -> dict[str, Any]:
             },
             "xaxis": _split_axis(answer),
             "yaxis": {"range": [-0.02, 1.02], "tickformat": ".0%", "fixedrange": True, "dtick": 0.25},
-            "legend": LEGEND,
+            "showlegend": False,
+            "meta": {
+                "key": [
+                    mark("trainer waits", "line", WAIT),
+                    mark("rollout slots idle", "dash", IDLE),
+                    mark("this scenario", "dot", WAIT),
+                    *([mark("reported wait", "diamond", REPORTED)] if there else []),
+                ]
+            },
             "shapes": [_upright(state.scenario.generator_gpus)],
             "margin": MARGIN,
         },
@@ -136,7 +147,14 @@ def cost_by_split(answer: Answer) -> dict[str, Any]:
             "xaxis": _split_axis(answer),
             "yaxis": {"range": [0, top], "tickprefix": "$", "fixedrange": True},
             "shapes": [_upright(state.scenario.generator_gpus)],
-            "legend": LEGEND | {"traceorder": "normal"},
+            "showlegend": False,
+            "meta": {
+                "key": [
+                    *(mark(bar["name"], "box", bar["marker"]["color"]) for bar in bars if bar["visible"]),
+                    *([mark(line["name"], "dash", REPORTED)] if hosted is not None else []),
+                    mark("this scenario", "triangle", NOW),
+                ]
+            },
             "margin": MARGIN,
         },
     }
@@ -165,8 +183,7 @@ def wait_map(answer: Answer) -> dict[str, Any]:
     x, z = field.generator_gpus, field.trainer_wait_ratio
     heat = {
         "type": "heatmap", "x": x, "y": rows, "z": z, "zmin": 0, "zmax": 1, "colorscale": "Cividis",
-        "colorbar": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "thickness": 10, "len": 1.0, "x": 0.5,
-                     "tickformat": ".0%", "tickvals": [0, 0.25, 0.5, 0.75, 1], "ticklen": 3, "outlinewidth": 0},
+        "showscale": False,
         "customdata": np.broadcast_to(field.concurrency.round()[:, None], z.shape),
         "hovertemplate": "%{x} generator GPUs, concurrency %{customdata:,.0f}<br>trainer waits %{z:.1%}<extra></extra>",
     }  # fmt: skip
@@ -177,7 +194,7 @@ def wait_map(answer: Answer) -> dict[str, Any]:
         "y": [math.log10(start.concurrency), math.log10(now.concurrency)],
         "marker": {"symbol": ["diamond", "circle"], "size": [17, 12], "color": [NOW, "white"],
                    "line": {"color": ["white", NOW], "width": 2}},
-        "hoverinfo": "skip", "cliponaxis": False,
+        "hoverinfo": "skip", "cliponaxis": False, "name": "preset, this scenario",
     }  # fmt: skip
     margin = 0.5 * (rows[1] - rows[0])
     ticks = decades(around.slots_low, around.slots_high)
@@ -186,14 +203,17 @@ def wait_map(answer: Answer) -> dict[str, Any]:
         "layout": {
             "title": {
                 "text": "Where the trainer stops waiting",
-                "subtitle": {"text": "closed form · trainer wait ratio; ● now, ◇ preset"},
+                "subtitle": {"text": "closed form · wait by split and concurrency"},
             },
             "xaxis": _split_axis(answer) | {"showgrid": False},
             "yaxis": {"title": {"text": "concurrency (slots)", "font": {"size": 13}}, "showgrid": False, "fixedrange": True,
                       "range": [rows[0] - margin, rows[-1] + margin], "tickvals": [math.log10(tick) for tick in ticks],
                       "ticktext": [f"{tick:,}" for tick in ticks]},
             "showlegend": False,
-            "margin": {"l": 74, "r": 16, "t": 36, "b": 44},
+            "meta": {"key": [
+                mark("waits 0 to 100%", "cividis", ""), mark("this scenario", "dot", "white"), mark("preset", "diamond", NOW),
+            ]},
+            "margin": MARGIN | {"l": 74},
         },
     }  # fmt: skip
 
@@ -204,7 +224,9 @@ def _contours(x: Any, y: Any, z: Any, levels: tuple[float, float], colour: str) 
     The labels are a trace of their own: placing those of a contour costs plotly 20 ms for every redraw.
     """
     low, high = levels
-    places = [(level, *place) for level in levels if (place := on_line(x, y, z, level))]
+    places = [
+        (level, *place) for level, along in zip(levels, ALONG, strict=True) if (place := on_line(x, y, z, level, along))
+    ]
     return [
         {
             "type": "contour", "x": x, "y": y, "z": z, "showscale": False, "hoverinfo": "skip", "autocontour": False,
@@ -214,19 +236,23 @@ def _contours(x: Any, y: Any, z: Any, levels: tuple[float, float], colour: str) 
         {
             "type": "scatter", "mode": "text", "x": [x for _, x, _ in places], "y": [y for _, _, y in places],
             "text": [f"{level:.0%}" for level, _, _ in places], "textposition": "bottom left", "hoverinfo": "skip",
+            "showlegend": False,
             "textfont": {"color": colour, "size": 12, "weight": 700},
         },
     ]  # fmt: skip
 
 
-def on_line(x: np.ndarray, y: np.ndarray, z: np.ndarray, level: float) -> tuple[float, float] | None:
-    """A point on the line where ``z`` falls through a level upwards in a column: of such columns the middle one; else None."""
-    above, below = z[:-1] > level, z[1:] <= level
-    rows, columns = np.nonzero(above & below)
+ALONG = (0.5, 0.15)
+"""Where along the two lines their labels stand: apart, so that they don't meet where the lines run close."""
+
+
+def on_line(x: np.ndarray, y: np.ndarray, z: np.ndarray, level: float, along: float) -> tuple[float, float] | None:
+    """A point of the line where ``z`` falls through a level upwards, a share ``along`` of the columns it crosses; else None."""
+    columns, rows = np.nonzero((z[:-1] > level).T & (z[1:] <= level).T)
     if not len(columns):
         return None
-    column = np.sort(columns)[len(columns) // 2]
-    row = rows[np.flatnonzero(columns == column)[0]]
+    place = round(along * (len(columns) - 1))
+    row, column = rows[place], columns[place]
     upper, lower = z[row, column], z[row + 1, column]
     share = (upper - level) / (upper - lower)
     return float(x[column]), float(y[row] + share * (y[row + 1] - y[row]))

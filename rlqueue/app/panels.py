@@ -75,17 +75,17 @@ def merits(answer: Answer) -> list[Merit]:
     hosted, cost_ratio = bill.hosted_usd_per_mtok, bill.cost_ratio
     return [
         Merit(name="Trainer wait ratio", text=percent(point.trainer_wait_ratio), value=point.trainer_wait_ratio,
-              reported="trainer_wait_ratio", means="of each step, for rollouts", strong=True),
+              reported="trainer_wait_ratio", means="of each step's time", strong=True),
         Merit(name="Rollout idle ratio", text=percent(point.rollout_idle_ratio),
-              means="of slot-time, nothing generates"),
+              means="of all slot-time"),
         Merit(name="Staleness", text=versions(point.staleness_versions), unit="versions",
-              means="mean age of a trained group"),
+              means="mean of trained groups"),
         Merit(name="Trained tokens", text=count(point.trained_tokens_per_s), unit="/s",
-              means="prompt and response, trained"),
+              means="prompt and response"),
         Merit(name="Self-built", text=dollars(bill.usd_per_mtok), unit="/Mtok", value=bill.usd_per_mtok,
-              reported="usd_per_mtok", means="by wall-clock GPU-hours", strong=True),
+              reported="usd_per_mtok", means="wall-clock GPU-hours", strong=True),
         Merit(name="Hosted", text="–" if hosted is None else dollars(hosted), unit="" if hosted is None else "/Mtok",
-              value=hosted, reported="hosted_usd_per_mtok", means="list price, same token mix"),
+              value=hosted, reported="hosted_usd_per_mtok", means="list price, same mix"),
         Merit(name="Self-built / hosted", text="–" if cost_ratio is None else ratio(cost_ratio), means=_break_even(answer)),
     ]  # fmt: skip
 
@@ -94,7 +94,7 @@ def _break_even(answer: Answer) -> str:
     at = break_even_usd_per_gpu_hour(answer.bill)
     if at is None:
         return "no hosted price chosen"
-    return f"equal at {dollars(at)} a GPU-hour"
+    return f"equal at {dollars(at)}/GPU-h"
 
 
 def lesser_merits(answer: Answer) -> list[Merit]:
@@ -193,7 +193,7 @@ def verdict_html(answer: Answer) -> str:
 def move_words(move: Move) -> str:
     """One row of the list of moves: the move, and what it gives."""
     words = move.words[0].upper() + move.words[1:]
-    change = f"{100 * move.wait_change:+.0f}".replace("-", "−")
+    change = f"{round(100 * move.wait_change) or 0:+d}".replace("-", "−")
     usd = f"{move.usd_per_mtok_change:+.2f}".replace("-", "−")
     return (
         f"{words}: wait {percent(move.point.trainer_wait_ratio)} ({change} points), "

@@ -16,9 +16,9 @@ function openByKey(header) {
     event.preventDefault();
     header.click();
   });
-  const tell = () => header.setAttribute("aria-expanded", !contents.classList.contains("lm-mod-hidden"));
-  new MutationObserver(tell).observe(contents, { attributes: true, attributeFilter: ["class"] });
-  tell();
+  const turned = () => tell(header, "aria-expanded", String(!contents.classList.contains("lm-mod-hidden")));
+  new MutationObserver(turned).observe(contents, { attributes: true, attributeFilter: ["class"] });
+  turned();
 }
 
 // Named by its label, read as the text beside it ("64 : 192" and not "23"), explained by the hint below.
@@ -26,10 +26,13 @@ function nameSlider(handle) {
   const slider = handle.closest(".widget-slider");
   const label = slider?.querySelector(".widget-label")?.textContent;
   if (!label) return;
-  handle.setAttribute("aria-label", label);
-  handle.setAttribute("aria-valuetext", slider.querySelector(".widget-readout").textContent);
-  const hint = slider.parentElement.querySelector(".rlq-hint");
-  if (hint) handle.setAttribute("aria-description", hint.textContent);
+  tell(handle, "aria-label", label);
+  tell(handle, "aria-valuetext", slider.querySelector(".widget-readout").textContent);
+  tell(handle, "aria-description", slider.parentElement.querySelector(".rlq-hint")?.textContent ?? "");
+}
+
+function tell(element, name, value) {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
 export default {

@@ -60,6 +60,23 @@ function apply(held, patch) {
   return Object.keys(patch.figures);
 }
 
+// The key to a figure, from `layout.meta.key`: plotly's own legend costs 3 ms a redraw and its colour bar 6, and they don't wrap.
+function explain(slot, key) {
+  const wanted = JSON.stringify(key);
+  if (slot.keyed === wanted) return;
+  slot.keyed = wanted;
+  slot.key.replaceChildren(
+    ...key.map(({ name, shape, colour }) => {
+      const item = document.createElement("li");
+      const mark = document.createElement("i");
+      mark.className = `rlq-mark-${shape}`;
+      mark.style.setProperty("--colour", colour);
+      item.append(mark, name);
+      return item;
+    }),
+  );
+}
+
 class View {
   constructor(el, held, Plotly) {
     Object.assign(this, { el, held, Plotly, slots: new Map(), dirty: new Set(Object.keys(held.figures)), drawn: 0 });
@@ -79,9 +96,9 @@ class View {
   add(name) {
     const figure = document.createElement("figure");
     figure.dataset.plot = name;
-    figure.innerHTML = "<figcaption><h3></h3><p></p></figcaption><div class='rlq-canvas'></div>";
+    figure.innerHTML = "<figcaption><h3></h3><p></p><ul class='rlq-key'></ul></figcaption><div class='rlq-canvas'></div>";
     this.el.append(figure);
-    const slot = { name, figure, title: figure.querySelector("h3"), subtitle: figure.querySelector("p"), canvas: figure.querySelector("div"), drawn: 0 };
+    const slot = { name, figure, title: figure.querySelector("h3"), subtitle: figure.querySelector("p"), key: figure.querySelector("ul"), canvas: figure.querySelector("div"), drawn: 0 };
     this.slots.set(name, slot);
     this.observer.observe(slot.canvas);
   }
@@ -111,6 +128,7 @@ class View {
       const { data, layout, title, subtitle } = this.held.figures[name];
       slot.title.textContent = title;
       slot.subtitle.textContent = subtitle;
+      explain(slot, layout.meta?.key ?? []);
       slot.canvas.setAttribute("aria-label", title);
       const size = { width: slot.width, height: slot.height };
       this.Plotly.react(slot.canvas, data.map((trace) => ({ ...trace })), { ...structuredClone(layout), ...size }, this.config(slot));
@@ -129,11 +147,13 @@ class View {
     return slot.config;
   }
 
-  // The heading is HTML, so that it wraps on a phone: the picture gets it back as a plotly title.
+  // Heading and key are HTML, so that they wrap on a phone: the picture gets them back as plotly's title, legend and colour bar.
   save(name) {
     const { data, layout, title } = this.held.figures[name];
     const titled = { ...structuredClone(layout), title: { text: title, x: 0.02, xanchor: "left" }, margin: { ...layout.margin, t: 60 } };
-    this.Plotly.downloadImage({ data, layout: titled }, { format: "png", filename: name, width: 1000, height: 560, scale: 2 });
+    if (layout.meta?.key) Object.assign(titled, { showlegend: true, margin: { ...layout.margin, t: 100 } });
+    const keyed = data.map((trace) => (trace.type === "heatmap" ? { ...trace, showscale: true } : trace));
+    this.Plotly.downloadImage({ data: keyed, layout: titled }, { format: "png", filename: name, width: 1000, height: 560, scale: 2 });
   }
 
   stop() {
