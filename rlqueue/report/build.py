@@ -2,9 +2,22 @@
 
 from collections.abc import Callable, Iterator
 
-from rlqueue.report import costs, measured, summary, tables
-from rlqueue.report.assumptions import PRIME, SLIME, Assumptions
-from rlqueue.report.content import Report, Section
+from rlqueue.presets import preset
+from rlqueue.report import (
+    break_even,
+    costs,
+    hosted_or_own,
+    levers,
+    measured,
+    modelled,
+    price_list,
+    sandboxes,
+    simulated,
+    summary,
+    tables,
+)
+from rlqueue.report.assumptions import PRIME, RUNS, SLIME, TITLES, Assumptions
+from rlqueue.report.content import REPORT, Column, Report, Section, Table
 
 Say = Callable[[str], None]
 
@@ -27,7 +40,40 @@ def _sections(a: Assumptions, say: Say) -> Iterator[Section]:
 
 def _key_data(a: Assumptions, name: str, title: str) -> Section:
     rows = summary.key_data(a)
-    return Section(name=name, title=title, says=(summary.counted(rows),), tables=(summary.key_table(rows),))
+    return Section(
+        name=name,
+        title=title,
+        says=(summary.counted(rows), *summary.corrections(rows)),
+        tables=(summary.key_table(rows), fitted()),
+    )
+
+
+def fitted() -> Table:
+    """Which numbers calibrate which: every knob of a run that was fitted, to what."""
+    rows = tuple(
+        (TITLES[run], knob, fact.value, fact.unit, fact.where, fact.note)
+        for run in RUNS
+        for knob, fact in preset(run).items()
+        if fact.kind == "calibrated"
+    )
+    return Table(
+        name="calibrated",
+        title="Which numbers calibrate which",
+        says="These knobs were chosen so that the closed form meets a printed number, which therefore tests "
+        "nothing. All other knobs are printed, derived from printed numbers, read off a chart, or assumed; the "
+        "explorer lists every one of them.",
+        columns=(
+            Column(name="run", title="Run"),
+            Column(name="knob", title="Knob"),
+            Column(name="value", title="Value", digits=4),
+            Column(name="unit", title="Unit"),
+            Column(name="fitted_to", title="Fitted to"),
+            Column(name="note", title="How", prose=True),
+        ),
+        rows=rows,
+        sources=(REPORT,),
+        grouped=True,
+    )
 
 
 def _ownership(a: Assumptions, name: str, title: str) -> Section:
@@ -45,12 +91,43 @@ def _runs(a: Assumptions, name: str, title: str) -> Section:
 
 
 def _prices(a: Assumptions, name: str, title: str) -> Section:
+    found = break_even.cases(a)
     return Section(
         name=name,
         title=title,
-        figures=(costs.cost_comparison(a),),
-        tables=(tables.comparison_table(a), tables.hosted_table(a)),
+        says=tuple(map(break_even.must_be_true, found)),
+        figures=(costs.cost_comparison(a), *hosted_or_own.figures(found)),
+        tables=(tables.comparison_table(a), tables.hosted_table(a), hosted_or_own.break_even_table(found)),
     )
+
+
+def _lists(a: Assumptions, name: str, title: str) -> Section:
+    found = break_even.cases(a)
+    return Section(
+        name=name,
+        title=title,
+        figures=(price_list.history(found[0]), price_list.july(found[0])),
+        tables=(price_list.all_prices(found),),
+    )
+
+
+def _sandboxes(a: Assumptions, name: str, title: str) -> Section:
+    found = break_even.cases(a)
+    return Section(
+        name=name,
+        title=title,
+        figures=(sandboxes.scaling(a), sandboxes.cpu_cost(found)),
+        tables=(sandboxes.cpu_table(found),),
+    )
+
+
+def _queue(a: Assumptions, name: str, title: str) -> Section:
+    makes = (simulated.timelines, simulated.aborted, simulated.start_of_prime)
+    return Section(name=name, title=title, figures=(*modelled.figures(a), *(make(a) for make in makes)))
+
+
+def _levers(a: Assumptions, name: str, title: str) -> Section:
+    return Section(name=name, title=title, tables=(levers.lever_table(a),))
 
 
 SECTIONS: tuple[tuple[str, str, Callable[[Assumptions, str, str], Section]], ...] = (
@@ -58,4 +135,8 @@ SECTIONS: tuple[tuple[str, str, Callable[[Assumptions, str, str], Section]], ...
     ("ownership", "What a GPU-hour costs", _ownership),
     ("runs", "The measured runs", _runs),
     ("cost", "Self-built against hosted", _prices),
+    ("prices", "Hosted prices", _lists),
+    ("sandboxes", "Sandboxes", _sandboxes),
+    ("queue", "How the queue behaves", _queue),
+    ("levers", "The levers, ranked", _levers),
 )

@@ -263,3 +263,17 @@ def counted(rows: list[Agreement]) -> str:
     tested = sum(each.test in (PREDICTION, ARITHMETIC) for each in rows)
     words = ", ".join(f"{number} {kind}" for kind, number in kinds.items() if number)
     return f"{len(rows)} numbers: {words}. {tested} are predictions or arithmetic; the others were put in or fitted to."
+
+
+def corrections(rows: list[Agreement]) -> tuple[str, ...]:
+    """Each printed number that does not stand as printed, with the reason; nothing is corrected silently."""
+    return tuple(
+        f"{each.run}, {each.quantity}: printed {each.printed:,g} {_unit(each)}, computed {each.computed:,.4g}. "
+        f"{each.explanation[0].upper()}{each.explanation[1:]}."
+        for each in rows
+        if each.reconciled and each.computed is not None
+    )
+
+
+def _unit(each: Agreement) -> str:
+    return "(ratio)" if each.unit == "1" else each.unit
