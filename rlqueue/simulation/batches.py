@@ -26,7 +26,7 @@ def may_admit(w):
 
 @njit
 def admit(w):
-    """Number a new group and put it into its cohort."""
+    """Number a new group and put it into its cohort, if it is not a surplus one."""
     z, p = clock(w), params(w)
     g = group_at(w, z.groups)
     g.log_mean = p.log_median
@@ -36,9 +36,11 @@ def admit(w):
         g.log_mean += p.sigma_between * draws.normal(key(w, draws.GROUP_LENGTH), z.groups, 0, 0)
     g.dispatched, g.finished, g.trained = z.now, math.nan, math.nan
     g.version, g.ended_version, g.finished_version, g.trained_version = state.NO_VERSION, state.NO_VERSION, -1, -1
-    g.cohort, g.fate, g.step = z.fill, state.IN_FLIGHT, -1
-    cohort_at(w, z.fill).members += 1
-    z.counted += 1
+    g.cohort, g.fate, g.step = state.NONE, state.IN_FLIGHT, -1
+    if p.surplus == 0.0 or draws.uniform(key(w, draws.SURPLUS), z.groups, 0, 0) >= p.surplus:
+        g.cohort = z.fill
+        cohort_at(w, z.fill).members += 1
+        z.counted += 1
     z.current = z.groups
     z.groups += 1
 
@@ -80,8 +82,10 @@ def dispatch(w):
 
 @njit
 def leave_cohort(w, g):
-    """A group that is not wanted makes room in its cohort, if that is still open."""
+    """A group that is not wanted makes room in its cohort, if it has one and that is still open."""
     z = clock(w)
+    if g.cohort == state.NONE:
+        return
     c = cohort_at(w, g.cohort)
     if not c.closed:
         c.members -= 1
@@ -110,16 +114,15 @@ def finish(w, number):
     g.finished, g.finished_version = z.now, z.version
     z.groups_done += 1
     z.group_s += z.now - g.dispatched
-    fate = state.QUEUED
+    if g.cohort == state.NONE:
+        g.fate = state.SURPLUS
+        return
     if filtered(w, number):
-        fate = state.FILTERED
-    elif p.surplus > 0.0 and draws.uniform(key(w, draws.SURPLUS), number, 0, 0) < p.surplus:
-        fate = state.SURPLUS
-    g.fate = fate
-    if fate != state.QUEUED:
+        g.fate = state.FILTERED
         leave_cohort(w, g)
         z.counted -= 1
         return
+    g.fate = state.QUEUED
     tick(w)
     queue_at(w, z.queue_end).number = number
     z.queue_end += 1
