@@ -161,10 +161,11 @@ def over_budget(step, a, r, train, after, kept, groups):
     A batch worth of groups is dispatched with each step, so at a time y after the last publication
     ``sum_i S(y + i T)`` batches are unfinished. Update j of u may start at ``y_j = T - after - (1 - (j - 1) / u) train``
     if at most ``S + 1 - j / u`` batches are unfinished then (plus ``exp(-gamma) / groups`` for a batch of finite size).
+    Groups that will be filtered take a place in the budget while they run; surplus ones and failed attempts take none.
     """
     token_s = a / (rollout_rate(a, r, kept) * r.response_tokens)
     budget = r.publish_steps * (r.max_staleness + 1.0) - 1.0
-    weight = r.oversampling / used_share(r)
+    weight = r.oversampling / (1.0 - r.filtered)
     worst = -1e300
     for j in range(1, int(r.updates) + 1):
         y = step - after - (1.0 - (j - 1.0) / r.updates) * train
