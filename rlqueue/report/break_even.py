@@ -182,8 +182,10 @@ def must_be_true(case: Case) -> str:
     if ahead:
         middle = f"It goes on winning as long as {_joined(conditions, 'and')}, the others staying as they are."
     else:
-        middle = "For self-built to win, one of these would have to be true, the others staying as they are: "
-        f"{_joined(conditions, 'or')}."
+        middle = (
+            "For self-built to win, one of these would have to be true, the others staying as they are: "
+            f"{_joined(conditions, 'or')}."
+        )
     waste = case.hosted_with_waste()
     billed = ""
     if waste > case.hosted * 1.001:

@@ -43,7 +43,8 @@ def _key_data(a: Assumptions, name: str, title: str) -> Section:
     return Section(
         name=name,
         title=title,
-        says=(summary.counted(rows), *summary.corrections(rows)),
+        says=(summary.counted(rows), "Printed numbers that do not stand as printed, and why:"),
+        points=summary.corrections(rows),
         tables=(summary.key_table(rows), fitted()),
     )
 

@@ -80,11 +80,12 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A heading with paragraphs, tables and figures below it."""
+    """A heading with paragraphs, a list of points, figures and tables below it."""
 
     name: str
     title: str
     says: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
 

@@ -36,8 +36,8 @@ def cost_comparison(assumptions: Assumptions) -> Figure:
         "figure is printed.",
         kind="arithmetic and closed form",
         fitted="The report's method is arithmetic on printed lengths, times and prices. The wall-clock cost of "
-        "Prime RL follows from the printed production; that of slime from a concurrency fitted to the printed 60 % "
-        "wait and an assumed MFU.",
+        "Prime RL follows from the printed production; that of slime from a concurrency fitted to its printed wait "
+        "and an assumed MFU.",
         sources=(REPORT, NODE, "tinker-prices-2026-03"),
         overlay=(("reported", "usd_per_mtok_report_method"), ("reported", "hosted_usd_per_mtok")),
         plot=drawing.plot(
@@ -98,7 +98,7 @@ def tco_breakdown(assumptions: Assumptions) -> Figure:
         f"${found.total_usd_per_gpu_hour * node.hours_per_month:,.2f}.",
         kind="arithmetic",
         fitted="Nothing: inputs are printed, totals computed. The power of a server is derived from the printed "
-        "monthly bill, since the printed 10.93 kW is rounded.",
+        "monthly bill, since the printed power is rounded.",
         sources=(NODE,),
         overlay=tuple(("reported", key) for key in keys),
         plot=drawing.plot(

@@ -48,7 +48,7 @@ def _traces(cases: list[Case], curves: list[Curve], more: str = "") -> list[dict
 
 def _ceiling(cases: list[Case]) -> dict:
     """Costs far above the hosted price say nothing: the axis ends where there is room for both."""
-    return {"range": [0, 3.2 * max(max(case.hosted, case.bill.usd_per_mtok) for case in cases)], "tickprefix": "$"}
+    return {"range": [0, 2.5 * max(max(case.hosted, case.bill.usd_per_mtok) for case in cases)], "tickprefix": "$"}
 
 
 def _figure(
@@ -157,10 +157,7 @@ def by_use(cases: list[Case]) -> Figure:
 def by_prompt_share(cases: list[Case]) -> Figure:
     """Against the mix of tokens."""
     curves = [case.by_prompt_share() for case in cases]
-    more = (
-        "More prompt means less to decode: hosted prefill is cheaper than sampling, and the own generator gains even "
-    )
-    "more."
+    more = "More prompt means less to decode: hosted prefill is cheaper than sampling, and the own generator gains more yet."
     return _figure(
         "break-even-prompt-share",
         "Break-even by the share of prompt tokens",

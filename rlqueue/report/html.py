@@ -58,6 +58,8 @@ def opening() -> str:
 def section(each: Section) -> str:
     """One section: paragraphs, figures, tables."""
     said = "".join(f"<p>{paragraph}</p>" for paragraph in map(escape, each.says))
+    if each.points:
+        said += f"<ul>{''.join(f'<li>{point}</li>' for point in map(escape, each.points))}</ul>"
     return (
         f'<section id="{each.name}"><h2>{escape(each.title)}</h2>{said}'
         f"{''.join(map(figure, each.figures))}{''.join(map(table, each.tables))}</section>"
@@ -96,13 +98,18 @@ def table(each: Table) -> str:
                 f'<tr class="group"><th scope="colgroup" colspan="{len(places)}">{escape(str(group))}</th></tr>'
             )
         rows.append(f"<tr>{''.join(_cell(each.columns, row, place) for place in places)}</tr>")
-    inner = f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    whole = f"<table{_grouped(each)}><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    inner = f'<div class="wide" tabindex="0">{whole}</div>'
     if each.folded:
         inner = f"<details><summary>{len(each.rows)} rows</summary>{inner}</details>"
     return (
         f'<div class="table" id="table-{each.name}"><h3>{escape(each.title)}</h3><p>{escape(each.says)}</p>{inner}'
         f'<p class="from">Sources: {cited(each.sources)}. Values: <code>tables/{each.name}.csv</code></p></div>'
     )
+
+
+def _grouped(each: Table) -> str:
+    return ' class="grouped"' if each.grouped else ""
 
 
 def _heading(column: Column) -> str:

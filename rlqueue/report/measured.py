@@ -55,8 +55,8 @@ def trainer_and_generator(assumptions: Assumptions) -> Figure:
         f"consumption jumps between two levels, {consumed.min():.1f} and {consumed.max():.1f}/s, for which the "
         "lengths give no reason: the model, with one MFU, gives a smooth curve.",
         kind="closed form",
-        fitted="MFU is the printed 10.5 %; concurrency and decode efficiency are fitted to the run's mean "
-        "production and mean rollout time. The level is therefore no test, the course over the steps is.",
+        fitted="MFU is the printed one; concurrency and decode efficiency are fitted to the run's mean production "
+        "and mean rollout time. The level is therefore no test, the course over the steps is.",
         sources=(REPORT,),
         overlay=((name, "consumption_per_s"), (name, "production_per_s")),
         plot=drawing.plot(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rlqueue.presets import reported
 from rlqueue.provenance import quantities
 from rlqueue.queueing import solve, solve_grid
 from rlqueue.rates import filtered_fraction, rates
@@ -36,8 +37,8 @@ def discard(assumptions: Assumptions) -> Figure:
         f"{scenario.surplus_fraction:.0%} of the run the trainer waits {now.trainer_wait_ratio:.0%}. To train on "
         f"one rollout {1 / (1 - scenario.surplus_fraction):.1f} are generated.",
         kind="closed form",
-        fitted="The source prints “up to 60 %” thrown away; the preset takes all of it as finished rollouts, and "
-        "the concurrency is fitted so that production is the printed one.",
+        fitted="The source prints an upper end of what is thrown away; the preset takes all of it as finished "
+        "rollouts, and the concurrency is fitted so that production is the printed one.",
         sources=(REPORT, OWN),
         plot={
             "data": [
@@ -77,7 +78,7 @@ def solve_shares(assumptions: Assumptions) -> Figure:
         f"{every[0]:.0%}, none-solved fall from {none[0]:.0%} to {none[-1]:.0%}, and what is left to train on falls "
         f"from {1 - whole[0]:.0%} to {1 - whole[-1]:.0%}.",
         kind="closed form",
-        fitted="The end is fitted to the printed 55 %; start, path and spread of the solve rates are assumed.",
+        fitted="The end is fitted to the printed share; start, path and spread of the solve rates are assumed.",
         sources=(REPORT, OWN),
         plot=drawing.plot(
             [
@@ -119,7 +120,7 @@ def expit(x: np.ndarray) -> np.ndarray:
 
 def glm_trainer_and_generator(assumptions: Assumptions) -> Figure:
     """Consumption and production of the GLM-5 run as its answers grow."""
-    found = glm_points(assumptions)
+    found, facts = glm_points(assumptions), reported(GLM)
     steps = [each.step for each in found]
     consumption = np.array([each.point.consumption_per_s for each in found])
     production = np.array([each.point.production_per_s for each in found])
@@ -131,10 +132,12 @@ def glm_trainer_and_generator(assumptions: Assumptions) -> Figure:
         "the drift chart",
         says=f"Consumption over production rises from {ratio[0]:.1f} to {ratio[-1]:.1f} as answers grow, the wait "
         f"from {found[0].point.trainer_wait_ratio:.0%} to {found[-1].point.trainer_wait_ratio:.0%}: longer contexts "
-        "slow decoding more than training. The source prints about four for the run, five in its text, and 74 % "
-        "waiting.",
+        "slow decoding more than training. The source prints about "
+        f"{value_of(facts['consumption_over_production']):g} times for the run, "
+        f"{value_of(facts['consumption_over_production_text']):g} in its text, and a wait of "
+        f"{value_of(facts['trainer_wait_ratio']):.0%}.",
         kind="closed form",
-        fitted="Concurrency is fitted to the printed 74 %; the MFU is that of the other Prime RL run, assumed.",
+        fitted="Concurrency is fitted to the printed wait; the MFU is that of the other Prime RL run, assumed.",
         sources=(REPORT, OWN),
         plot={
             "data": [
@@ -262,7 +265,7 @@ def concurrency_by_length(assumptions: Assumptions) -> Figure:
         plot=drawing.plot(
             traces,
             axis("mean sequence [1,000 tokens]", type="log", tickvals=[5, 10, 20, 40, 80]),
-            axis("rollouts", type="log", dtick="D1"),
+            axis("rollouts", type="log", dtick="D2"),
         ),
     )
 

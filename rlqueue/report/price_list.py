@@ -70,7 +70,7 @@ def history(case: Case) -> Figure:
         plot=drawing.plot(
             traces,
             axis("date of the price list", type="date"),
-            axis("$/Mtok", tickprefix="$", type="log", dtick="D1"),
+            axis("$/Mtok", tickprefix="$", type="log", dtick="D2"),
             height=560,
             legend={"orientation": "h", "y": -0.18, "yanchor": "top", "x": 0, "font": {"size": 11}},
         ),

@@ -5,13 +5,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from rlqueue.presets import reported
 from rlqueue.provenance import quantities
 from rlqueue.rates import rates
 from rlqueue.report import drawing
-from rlqueue.report.assumptions import PRIME, SLIME, TITLES, Assumptions
-from rlqueue.report.content import OWN, REPORT, Figure, value_of
+from rlqueue.report.assumptions import PRIME, SLIME, Assumptions
+from rlqueue.report.content import OWN, REPORT, Figure, mean_error, value_of
 from rlqueue.report.drawing import BLUE, ORANGE, PURPLE, axis
+from rlqueue.report.measured import series
 from rlqueue.report.tables import process_rows
 from rlqueue.scenario import Scenario
 from rlqueue.simulation import Run, simulate
@@ -19,11 +19,13 @@ from rlqueue.simulation import Run, simulate
 SETTINGS = quantities("report_assumptions", "simulation")
 SEED, STEPS = int(value_of(SETTINGS["seed"])), int(value_of(SETTINGS["steps"]))
 TIMELINES = {
-    "sync": "synchronous: generate a batch, then train on it",
-    "one-step-off": "one step off: the next batch is generated while this one is trained",
-    "async-in-flight": "in-flight updates (PipelineRL): nobody waits for the batch to end",
+    "sync": "synchronous: generate, then train",
+    "one-step-off": "one step off: generate the next batch meanwhile",
+    "async-in-flight": "in flight (PipelineRL): no slot waits",
 }
 SHOWN_STEPS = 6
+FILLED = 3
+"""Steps after which the pipeline of the Prime RL run counts as filled."""
 
 
 @lru_cache(maxsize=128)
@@ -56,7 +58,7 @@ def aborted(assumptions: Assumptions) -> Figure:
         f"replica per update, or {mean / scenario.replicas * each / between:.1%} of its time. The others were in a "
         "tool call. No work but the prefill is lost: sampled tokens are kept.",
         kind="simulation",
-        fitted="Concurrency is fitted to the printed 60 % wait, prefill speed is assumed.",
+        fitted="Concurrency is fitted to the printed wait, prefill speed is assumed.",
         sources=(REPORT, OWN),
         plot=drawing.plot(
             [drawing.bars("aborted requests", np.arange(steps), numbers, PURPLE)],
@@ -102,7 +104,7 @@ def timelines(assumptions: Assumptions) -> Figure:
              "yanchor": "bottom",
              "showarrow": False, "font": {"size": 12}, "align": "left"}
         )  # fmt: skip
-        said.append(f"{words.split(':')[0]} {found.steps['end_s'].iloc[-1] / 60:.0f} min")
+        said.append(f"{words.split(':')[0]} {spans[spans['kind'] == 'train']['end_s'].max() / 60:.0f} min")
     return Figure(
         name="timelines",
         title="Synchronous, one step off, in-flight: the same batches on a clock",
@@ -121,37 +123,30 @@ def timelines(assumptions: Assumptions) -> Figure:
 def start_of_prime(assumptions: Assumptions) -> Figure:
     """The pipeline filling: what the long-run form can't show."""
     scenario = assumptions.scenario(PRIME)
-    steps = len(process_rows("prime_process"))
-    found = run(scenario, steps).steps
+    x, chart = series("prime-trainer-and-generator", "production_per_s")
+    found = run(scenario, len(x)).steps
     length = found["end_s"] - found["start_s"]
-    rate = scenario.samples_per_step / length
-    facts = reported(PRIME)
+    rate = (scenario.samples_per_step / length).to_numpy()
     return Figure(
         name="prime-start",
         title="Prime RL with Qwen3-235B: the first steps, with the pipeline still empty",
-        units=f"samples per second delivered to the trainer, by training step · simulation of {steps} steps with "
-        f"the run's mean lengths, seed {SEED}",
+        units=f"samples per second delivered to the trainer, by training step · line: simulation of {len(x)} steps "
+        f"with the run's mean lengths, seed {SEED} · diamonds: production, read off the chart",
         says=f"The run starts with no rollout in flight: the first batch takes {length.iloc[0]:.0f} s, "
-        f"{length.iloc[0] / length.iloc[3:].mean():.1f} times a later step, so that the first delivery is "
-        f"{rate.iloc[0]:.2f}/s. The chart reads 0.55/s there. From step 3 on the mean is "
-        f"{rate.iloc[3:].mean():.2f}/s, against the printed {facts['production_per_s'].value}/s.",
+        f"{length.iloc[0] / length.iloc[FILLED:].mean():.1f} times a later step, so that the first delivery is "
+        f"{rate[0]:.2f}/s (chart: {chart[0]:.2f}/s). From step {FILLED} on the mean is {rate[FILLED:].mean():.2f}/s "
+        f"(chart: {chart[FILLED:].mean():.2f}/s). Mean error over all steps {mean_error(rate, chart):.0%}: batches "
+        "of a simulated run come unevenly too, and not in the same steps.",
         kind="simulation",
         fitted="Concurrency and decode efficiency are fitted to mean production and rollout time; the start is not.",
         sources=(REPORT, OWN),
+        overlay=(("prime-trainer-and-generator", "production_per_s"),),
         plot=drawing.plot(
-            [drawing.dotted("delivered, simulated", found["step"], rate, ORANGE)],
+            [
+                drawing.dotted("delivered, simulated", x, rate, ORANGE),
+                drawing.points("production, chart", x, chart, ORANGE),
+            ],
             axis("training step", dtick=1),
             axis("samples / s", rangemode="tozero"),
         ),
-    )  # fmt: skip
-
-
-def simulated_against_closed_form(scenario: Scenario, name: str) -> str:
-    """One sentence on how far simulation and closed form agree about a run."""
-    from rlqueue.queueing import solve
-
-    point, form = run(scenario).operating_point, solve(scenario)
-    return (
-        f"{TITLES[name]}: wait {point.trainer_wait_ratio:.0%} simulated, {form.trainer_wait_ratio:.0%} in closed "
-        f"form; production {point.production_per_s:.2f}/s and {form.production_per_s:.2f}/s"
     )

@@ -13,6 +13,7 @@ from rlqueue.report.content import NODE, REPORT, Column, Table
 from rlqueue.report.measured import glm_lengths, glm_points
 from rlqueue.report.sandboxes import cap_that_explains
 from rlqueue.report.tables import RESULTS, hosted_mean, node_results, process_rows
+from rlqueue.report.written import shown
 from rlqueue.scenario import Scenario
 from rlqueue.tco import tco
 
@@ -68,7 +69,8 @@ def _prime(assumptions: Assumptions) -> list[Agreement]:
         row(title, "mean response", facts["mean_response_tokens"], means["mean_response_tokens"], "mean of ten printed rows",
             ARITHMETIC),
         row(title, "mean sequence", facts["mean_sequence_tokens"], means["mean_sequence_tokens"], "mean of ten printed rows",
-            ARITHMETIC, explanation="the rows average 18,294.6: cut, not rounded, in the source", reconciled=True),
+            ARITHMETIC, explanation=f"the rows average {means['mean_sequence_tokens']:,.1f}: cut, not rounded, in "
+            "the source", reconciled=True),
         row(title, "discarded rollouts (up to)", facts["discarded_rollouts_ratio_high"], point.discarded_ratio, closed, INPUT),
         row(title, "self-built, report's method", facts["usd_per_mtok_report_method"], own, "mean over ten printed steps",
             ARITHMETIC,
@@ -127,7 +129,7 @@ def _slime(assumptions: Assumptions) -> list[Agreement]:
     priced = "price row at the mean lengths"
     return [
         row(title, "trainer wait", facts["trainer_wait_ratio"], point.trainer_wait_ratio, "closed form", CALIBRATED,
-            explanation="the number of slots was chosen in whole rollouts per replica, near 60 %"),
+            explanation="the number of slots was chosen in whole rollouts per replica, near the printed wait"),
         row(title, "mean rollout time", facts["mean_rollout_s"], point.rollout_s, "closed form", CALIBRATED),
         row(title, "mean response", facts["mean_response_tokens"], means["mean_response_tokens"], rows_mean, ARITHMETIC),
         row(title, "mean sequence", facts["mean_sequence_tokens"], means["mean_sequence_tokens"], rows_mean, ARITHMETIC),
@@ -188,7 +190,8 @@ def slowest_rollout_s(scenario: Scenario, point: OperatingPoint) -> float:
 
 def _node(assumptions: Assumptions) -> list[Agreement]:
     facts, results = reported("h200-tco"), node_results(assumptions.node)
-    rounding = {"capex_without_server_usd_per_server": "the five printed items sum to 103,254: rounding in the source"}
+    name = "capex_without_server_usd_per_server"
+    rounding = {name: f"the five printed items sum to {results[name]:,.0f}: rounding in the source"}
     return [
         row("H200 server", title, facts[name], results[name], "cost of ownership", ARITHMETIC,
             explanation=rounding.get(name, ""), reconciled=name in rounding)
@@ -268,8 +271,8 @@ def counted(rows: list[Agreement]) -> str:
 def corrections(rows: list[Agreement]) -> tuple[str, ...]:
     """Each printed number that does not stand as printed, with the reason; nothing is corrected silently."""
     return tuple(
-        f"{each.run}, {each.quantity}: printed {each.printed:,g} {_unit(each)}, computed {each.computed:,.4g}. "
-        f"{each.explanation[0].upper()}{each.explanation[1:]}."
+        f"{each.run}, {each.quantity}: printed {shown(each.printed, 4)}, computed {shown(each.computed, 4)} "
+        f"{_unit(each)}: {each.explanation}."
         for each in rows
         if each.reconciled and each.computed is not None
     )

@@ -8,6 +8,9 @@ function draw(place) {
   if (narrow()) {
     layout.margin = { ...layout.margin, l: Math.min(layout.margin?.l ?? 56, 52), r: 8 };
     layout.legend = { ...layout.legend, font: { size: 11 } };
+    // One name a line there: the plot keeps its height, and the place grows by what the names take.
+    const names = figure.data.filter((trace) => trace.showlegend !== false).length;
+    place.style.height = `${place.offsetHeight + 17 * Math.max(0, names - 2)}px`;
   }
   const options = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"], displayModeBar: narrow() ? false : "hover" };
   Plotly.newPlot(place, figure.data, layout, options).then(() => { place.dataset.drawn = "yes"; });
