@@ -98,6 +98,16 @@ def test_each_card_says_that_it_is_a_closed_form():
     assert panels.cards(answer(opened())).count("closed form") == len(panels.merits(answer(opened())))
 
 
+def test_a_cost_on_an_assumed_price_says_so():
+    assert "assumed" not in panels.cards(answer(opened()))
+    assert (
+        panels.cards(answer(opened("prime-rl-glm-5"))).count(">assumed price<") == 1
+    )  # the hosted row is another LLM's
+    assert panels.cards(answer(opened("verl-qwen3-235b-c96"))).count(">assumed price<") == 2
+    priced = moved(opened("verl-qwen3-235b-c96"), gpu_hour_usd=2.0)
+    assert panels.cards(answer(priced)).count(">assumed price<") == 1
+
+
 def test_reported_values_stand_beside_with_kind_and_deviation():
     seen = text(panels.cards(answer(opened())))
     assert "reported 30% (printed), here −0.9 points" in seen

@@ -120,7 +120,7 @@ def written(value: Any) -> str:
 
 def kind_tag(kind: str, note: str = "") -> str:
     """The kind as a small label; an assumed or changed value stands out by more than its colour."""
-    return f'<span class="rlq-tag rlq-{escape(kind)}" title="{escape(note)}">{escape(kind)}</span>'
+    return f'<span class="rlq-tag rlq-{escape(kind.replace(" ", "-"))}" title="{escape(note)}">{escape(kind)}</span>'
 
 
 def origins(state: State) -> str:

@@ -7,6 +7,8 @@ from html import escape
 
 from rlqueue.advice import Move, break_even_usd_per_gpu_hour
 from rlqueue.app.answers import Answer, Reported, reported_value
+from rlqueue.app.origins import kind_tag
+from rlqueue.app.state import kind_of
 from rlqueue.presets import preset
 
 
@@ -57,6 +59,7 @@ class Merit:
 
     Attributes:
         name: label. text: the number as written. means: one line.
+        rests_on: knob whose value, where assumed, makes this number an assumption as well.
         value, reported: the number and the name in data/reported.csv of what the source says about it; "" where nothing.
     """
 
@@ -65,6 +68,7 @@ class Merit:
     means: str
     value: float | None = None
     reported: str = ""
+    rests_on: str = ""
     unit: str = ""
     strong: bool = False
 
@@ -79,13 +83,13 @@ def merits(answer: Answer) -> list[Merit]:
         Merit(name="Rollout idle ratio", text=percent(point.rollout_idle_ratio),
               means="of all slot-time"),
         Merit(name="Staleness", text=versions(point.staleness_versions), unit="versions",
-              means="mean of trained groups"),
+              means="mean when trained"),
         Merit(name="Trained tokens", text=count(point.trained_tokens_per_s), unit="/s",
               means="prompt and response"),
         Merit(name="Self-built", text=dollars(bill.usd_per_mtok), unit="/Mtok", value=bill.usd_per_mtok,
-              reported="usd_per_mtok", means="wall-clock GPU-hours", strong=True),
+              reported="usd_per_mtok", means="wall-clock GPU-hours", rests_on="gpu_hour_usd", strong=True),
         Merit(name="Hosted", text="–" if hosted is None else dollars(hosted), unit="" if hosted is None else "/Mtok",
-              value=hosted, reported="hosted_usd_per_mtok", means="list price, same mix"),
+              value=hosted, reported="hosted_usd_per_mtok", means="list price, same mix", rests_on="hosted_price"),
         Merit(name="Self-built / hosted", text="–" if cost_ratio is None else ratio(cost_ratio), means=_break_even(answer)),
     ]  # fmt: skip
 
@@ -148,7 +152,6 @@ def deviation(merit: Merit, found: Reported) -> str:
 
 def cards(answer: Answer) -> str:
     """The figures of merit as HTML."""
-    kind = escape(answer.point.kind)
     blocks = []
     for merit in merits(answer):
         beside = reported_words(answer, merit)
@@ -156,9 +159,18 @@ def cards(answer: Answer) -> str:
             f'<div class="rlq-card{" rlq-strong" if merit.strong else ""}"><dt>{escape(merit.name)}</dt>'
             f'<dd class="rlq-number">{escape(merit.text)}<small>{escape(merit.unit)}</small></dd>'
             f'<dd class="rlq-means">{escape(merit.means)}</dd>'
-            f'<dd class="rlq-reported"><span class="rlq-tag">{kind}</span> {escape(beside)}</dd></div>'
+            f'<dd class="rlq-reported">{kind_tag(answer.point.kind)} {_assumed(answer, merit)}'
+            f"<span>{escape(beside)}</span></dd></div>"
         )
     return f'<dl class="rlq-cards">{"".join(blocks)}</dl>'
+
+
+def _assumed(answer: Answer, merit: Merit) -> str:
+    """The mark of a number that rests on a price nobody printed for this run."""
+    if not merit.rests_on or kind_of(answer.state, merit.rests_on) != "assumed":
+        return ""
+    note = f"{merit.rests_on}: {preset(answer.state.preset)[merit.rests_on].note}"
+    return f'<span class="rlq-tag rlq-assumed" title="{escape(note)}">assumed price</span>'
 
 
 def lesser(answer: Answer) -> str:
