@@ -61,8 +61,8 @@ class Group:
 
     @property
     def token_staleness(self):
-        """Sum over its sampled tokens of versions between sampling and training."""
-        return self.trained_version * self.tokens - sum(rollout.token_versions for rollout in self.rollouts)
+        """Mean over its sampled tokens of the versions between sampling and training."""
+        return self.trained_version - sum(rollout.token_versions for rollout in self.rollouts) / self.tokens
 
 
 @dataclass(kw_only=True)

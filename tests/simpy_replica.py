@@ -33,7 +33,7 @@ class Replica:
         self.depth = self.version_depth = 0.0  # the second: the integral of the version over the first
         self.context = 0.0
         self.pending_s = self.server_free_s = self.at = 0.0
-        self.plan = 0
+        self.plan, self.due = 0, (math.inf, 0.0)  # of the next event of its own: the moment and the depth
 
     # How fast: with y tokens sampled by each from now, t = overhead + max(compute, reads + slope y), per accept_length tokens
     def _roofline(self):
@@ -60,17 +60,20 @@ class Replica:
         start = overhead + reads + slope * flat
         return flat + 2 * budget / (start + math.sqrt(start**2 + 2 * slope * budget))
 
-    def advance(self, depth=None):
-        """Bring the state to now; ``depth`` is given where it is known better than the clock's rounding."""
+    def advance(self):
+        """Bring the state to now; at the planned moment to the planned depth exactly, whatever the rounding."""
         elapsed, self.at = self.sim.env.now - self.at, self.sim.env.now
-        if depth is None:
-            prefilling = min(self.pending_s, elapsed)
-            self.pending_s -= prefilling
+        prefilling = min(self.pending_s, elapsed)
+        due, depth = self.due
+        if self.at < due:
             depth = self.depth
             if self.batch and elapsed > prefilling:
                 depth = min(depth + self.tokens(elapsed - prefilling), self._next_end())
         elif depth > self.depth:
-            self.pending_s = 0.0
+            prefilling = self.pending_s
+        else:
+            depth = self.depth
+        self.pending_s -= prefilling
         self.version_depth += self.sim.version * (depth - self.depth)
         self.context += len(self.batch) * (depth - self.depth)
         self.depth = depth
@@ -82,17 +85,18 @@ class Replica:
 
     def replan(self):
         """Set the timer to what comes next of itself: a segment's end, or the memory full."""
-        self.plan += 1
+        self.plan, self.due = self.plan + 1, (math.inf, 0.0)
         if not self.batch:
             return
         plan, k, end = self.plan, len(self.batch), self._next_end()
         full = self.depth + (self.room - self.context) / k if k > 1 else math.inf
         target, act = (end, self._end_segment) if end <= full else (full, self._preempt)
         delay = self.pending_s + self.seconds(target - self.depth) if target > self.depth else 0.0
-        self.sim.after(delay, self.sim.REPLICA + self.number, lambda: plan == self.plan and act(target))
+        self.due = self.sim.env.now + delay, target
+        self.sim.after(delay, self.sim.REPLICA + self.number, lambda: plan == self.plan and act())
 
-    def _end_segment(self, depth):
-        self.advance(depth)
+    def _end_segment(self):
+        self.advance()
         self._next_end()
         rollout = self.ends[0][2]
         self.leave(rollout)
@@ -100,8 +104,8 @@ class Replica:
         self.start_waiting()
         self.sim.go(rollout)
 
-    def _preempt(self, depth):
-        self.advance(depth)
+    def _preempt(self):
+        self.advance()
         last = next(reversed(self.batch))
         self.leave(last)
         last.to_prefill = last.context

@@ -57,7 +57,7 @@ class Simulation:
         self.queue = []  # accepted groups in order of completion
         self.places, self.place_line, self.next_creation = 0, deque(), 0.0
         self.in_flight, self.area, self.area_at = 0, 0.0, 0.0
-        self.fates, self.ended_attempts, self.ended_rollouts = Counter(), [], []
+        self.fates, self.left = Counter(), []  # left: moment, time in the slot, whether aborted
         self.rows, self.marks = [], []
         self.trainer, self.trainer_waits_for = self.training(), None
 
@@ -162,11 +162,14 @@ class Simulation:
             self.go(rollout)
 
     def admit(self, cohort):
-        group = Group(number=len(self.groups), cohort=cohort, dispatch_s=self.env.now)
+        """The next group, into this cohort; one that is surplus comes instead, into none, and does not count."""
+        surplus = self.draws.surplus(len(self.groups))
+        group = Group(number=len(self.groups), cohort=None if surplus else cohort, dispatch_s=self.env.now)
         self.groups.append(group)
         self.running[group] = None
-        cohort.running.add(group)
-        self.counted += 1
+        if not surplus:
+            cohort.running.add(group)
+            self.counted += 1
         for j in range(self.scenario.group_size):
             tokens, turns = self.draws.length(group.number, j), 1 + self.draws.tool_calls(group.number, j)
             self.undispatched.append(Rollout(group=group, number=j, tokens=tokens, turns=turns))
@@ -195,13 +198,13 @@ class Simulation:
                 rollout.stage = "tool call"
                 yield self.TOOL, self.draws.tool_call_s(g, j, turn)
         self.unbind(rollout)
-        yield self.REWARD, s.reward_s
+        if s.reward_s > 0:
+            yield self.REWARD, s.reward_s
         self.leave_slot(rollout)
-        self.hand_over_places()
         rollout.ended = True
-        self.ended_rollouts.append((self.env.now, self.env.now - rollout.since))
         if sum(each.ended for each in rollout.group.rollouts) == s.group_size:
             self.finish(rollout.group)
+        self.hand_over_places()  # to one that is there still when its cohort has closed
 
     def start_sandbox(self, rollout):
         s, g, j = self.scenario, rollout.group.number, rollout.number
@@ -275,23 +278,23 @@ class Simulation:
         self.again.append(rollout)
         self.hand_over_places()
 
-    def leave_slot(self, rollout):
+    def leave_slot(self, rollout, *, aborted=False):
         self.count_in_flight(-1)
         self.places -= rollout.has_place
         rollout.life = None
-        self.ended_attempts.append((self.env.now, self.env.now - rollout.since))
+        self.left.append((self.env.now, self.env.now - rollout.since, aborted))
 
     # Section 5: a finished group
     def finish(self, group):
         del self.running[group]
-        group.cohort.running.discard(group)
         group.finish_s, group.finish_version = self.env.now, self.version
         group.version = group.oldest
-        fate = (
-            "filtered" if self.draws.filtered(group.number) else "surplus" if self.draws.surplus(group.number) else ""
-        )
-        if fate:
-            self.reject(group, fate)
+        if not group.cohort:
+            self.end(group, "surplus")
+            return
+        group.cohort.running.discard(group)
+        if self.draws.filtered(group.number):
+            self.end(group, "filtered")
             return
         group.fate = "queued"
         self.queue.append(group)
@@ -302,19 +305,20 @@ class Simulation:
             self.counted += self.full - cohort.accepted - len(cohort.running)
             self.abort(sorted(cohort.running, key=lambda each: each.number), "pruned")
 
-    def reject(self, group, fate):
+    def end(self, group, fate):
         group.fate = fate
         self.fates[fate] += group.out
-        self.counted -= 1
+        if group.cohort and fate != "pruned":
+            self.counted -= 1
 
     def abort(self, groups, fate):
         """The rollouts of these running groups end at once; then others take what they held."""
         touched = set()
         for group in groups:
             del self.running[group]
-            group.cohort.running.discard(group)
-            group.fate = fate
-            self.fates[fate] += group.out
+            if group.cohort:
+                group.cohort.running.discard(group)
+            self.end(group, fate)
             for rollout in group.rollouts:
                 if rollout.life and not rollout.ended:
                     self.end_at_once(rollout, touched)
@@ -334,7 +338,7 @@ class Simulation:
         elif rollout.stage == "place":
             self.place_line.remove(rollout)
         self.unbind(rollout)
-        self.leave_slot(rollout)
+        self.leave_slot(rollout, aborted=True)
 
     # Section 7: the trainer
     def training(self):
@@ -342,7 +346,7 @@ class Simulation:
         s = self.scenario
         pauses = (s.evaluate_every_steps, s.evaluation_s), (s.checkpoint_every_steps, s.checkpoint_s)
         for step in range(self.steps):
-            row = {"start": self.env.now, "wait": 0.0, "train": 0.0, "pause": 0.0, "sync": 0.0, "trained": 0}
+            row = {"start": self.env.now, "wait": 0.0, "train": 0.0, "pause": 0.0, "sync": 0.0}
             for update in range(s.updates_per_step):
                 yield from self.wait(row, partial(self.can_train, step, update), lend=True)
                 self.steps_begun += update == 0
@@ -359,6 +363,7 @@ class Simulation:
                 yield from self.spend(row, "sync", s.weight_sync_s)
                 self.publish()
             self.steps_ended += 1
+            row["end"] = self.env.now
             self.rows.append(row)
             self.count_in_flight()
             self.marks.append((self.env.now, self.area))
@@ -419,7 +424,7 @@ class Simulation:
         self.queue = [group for group in self.queue if group not in queued]
         for group in queued:
             group.cohort.accepted -= not group.cohort.closed
-            self.reject(group, "stale")
+            self.end(group, "stale")
         for group in running:
             group.version = group.oldest
         self.abort(running, "stale")
@@ -455,10 +460,10 @@ class Simulation:
         result.trained_per_s = len(groups) * s.group_size / span
         result.in_flight = (area_end - area_start) / span
         result.staleness = mean([group.trained_version - group.version for group in groups])
-        result.token_staleness = sum(group.token_staleness for group in groups) / sum(group.tokens for group in groups)
-        result.rollout_s = mean([taken for at, taken in self.ended_rollouts if start < at <= end])
-        attempts = [taken for at, taken in self.ended_attempts if start < at <= end]
-        result.attempts_per_s, result.slot_s = len(attempts) / span, mean(attempts)
+        result.token_staleness = mean([group.token_staleness for group in groups])
+        left = [(taken, aborted) for at, taken, aborted in self.left if start < at <= end]
+        result.rollout_s = mean([taken for taken, aborted in left if not aborted])
+        result.attempts_per_s, result.slot_s = len(left) / span, mean([taken for taken, _ in left])
 
 
 def mean(values):

@@ -90,3 +90,25 @@ def with_kv_for(scenario, sequences):
         s.gpus_per_replica - s.prefill_gpus_per_replica
     )
     return dataclasses.replace(s, memory_fraction=(per_gpu + s.activation_bytes_per_gpu) / s.generator_gpu.hbm_bytes)
+
+
+def hard_scenarios(count, seed):
+    """Corners that a random scenario seldom meets, in turn: prefill apart and no memory left; prefill as long as decoding, on
+    replicas lent and taken back; failures that find the dispatch closed for a drain, and the age limit after it.
+    """
+    rng = np.random.default_rng(seed)
+    corners = (
+        ("partial-rollout", {"prefill_gpus_per_replica": 2}, 2.0),
+        ("lent-trainer", {"prefill_mfu": 0.004, "updates_per_step": 1, "tool_calls": 2.5, "tool_call_s": 20.0}, 8.0),
+        (
+            "async-drain",
+            {"sandbox_start_s": 5.0, "sandbox_run_failure_ratio": 0.5, "group_size": 2, "max_staleness": 0.5},
+            8.0,
+        ),
+    )
+    for i in range(count):
+        schedule, knobs, sequences = corners[i % len(corners)]
+        family = "drop" if schedule == "async-drain" else str(rng.choice(list(STALENESS_FAMILIES)))
+        scenario = dataclasses.replace(random_scenario(rng, schedule, family), **knobs, memory_fraction=0.9)
+        concurrency = 2 * scenario.concurrency if schedule == "partial-rollout" else scenario.concurrency
+        yield with_kv_for(dataclasses.replace(scenario, concurrency=concurrency), sequences)

@@ -132,7 +132,7 @@ def test_a_publication_finds_the_rollouts_in_flight_drained_resumed_or_going_on(
     assert column(going_on, "start") == near([0.0, 1.2, 2.4])
     assert going_on.groups[2].dispatch_s == near(1.2)
     # Of the second group's tokens 120 have version 0, 120 version 1, 60 version 2, which is trained
-    assert going_on.groups[1].token_staleness == near(2 * (120 * 2 + 120))
+    assert going_on.groups[1].token_staleness == near((120 * 2 + 120) / 300)
     drained = timeline(by_hand(schedule="async-drain", **knobs), 2, *lengths)
     assert column(drained, "start") == near([0.0, 3.0])
     assert drained.groups[2].dispatch_s == near(3.0)
@@ -186,7 +186,10 @@ def test_without_variance_the_trainer_waits_one_less_production_over_consumption
 
 
 def without_budget(scenario):
-    return dataclasses.replace(scenario, max_staleness=0.0, schedule="sync", staleness_family="admission")
+    # Surplus groups belong to no batch, and so are in flight at a publication, which schedules do not treat alike
+    return dataclasses.replace(
+        scenario, max_staleness=0.0, schedule="sync", staleness_family="admission", surplus_fraction=0.0
+    )
 
 
 @pytest.mark.parametrize("schedule", [name for name in SCHEDULES if name not in {"one-step-off", "colocated-sync"}])
