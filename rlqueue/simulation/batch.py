@@ -18,7 +18,17 @@ from rlqueue.simulation.heaps import (
     timer_push,
     tree_set,
 )
-from rlqueue.simulation.memory import clock, group_at, heap_at, list_at, loads_at, params, replica_at, slot_at
+from rlqueue.simulation.memory import (
+    changed_at,
+    clock,
+    group_at,
+    heap_at,
+    list_at,
+    loads_at,
+    params,
+    replica_at,
+    slot_at,
+)
 from rlqueue.simulation.replica import bring_to, time_for
 
 RANK_START, RANK_PREFILL, RANK_TOOL = range(3)
@@ -41,7 +51,28 @@ def catch_up(w, ri):
 
 @njit
 def reschedule(w, ri):
-    """Find when the replica's next segment ends or its KV memory is full."""
+    """Note that what comes next on a replica must be found anew; done once after all that happens at this moment."""
+    r, z = replica_at(w, ri), clock(w)
+    if not r.changed:
+        r.changed = 1
+        changed_at(w, z.changed).number = ri
+        z.changed += 1
+
+
+@njit
+def plan(w):
+    """Find what comes next on the replicas on which something has changed."""
+    z = clock(w)
+    for n in range(z.changed):
+        ri = changed_at(w, n).number
+        replica_at(w, ri).changed = 0
+        find_next(w, ri)
+    z.changed = 0
+
+
+@njit
+def find_next(w, ri):
+    """When the replica's next segment ends or its KV memory is full."""
     r, p = replica_at(w, ri), params(w)
     if r.k == 0:
         at = math.inf

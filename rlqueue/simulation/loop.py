@@ -12,6 +12,7 @@ from rlqueue.simulation.batch import (
     RANK_START,
     arrive,
     leave,
+    plan,
     preempt,
     reschedule,
     send,
@@ -119,9 +120,10 @@ def timer_event(w):
 
 @njit
 def settle(w):
-    """After each event: the trainer first, then dispatch."""
+    """After each event: the trainer first, then dispatch; then what comes next on each replica."""
     look(w)
     dispatch(w)
+    plan(w)
 
 
 @njit
@@ -135,7 +137,7 @@ def sample(w):
             row.running, row.version = kept.running, kept.version
         z.series //= 2
         z.stride *= 2
-    if z.events % z.stride == 0:
+    if z.events & (z.stride - 1) == 0:
         row = point_at(w, z.series)
         row.time, row.flight, row.queued = z.now, z.flight, z.queue_end - z.queue_head
         row.running, row.version = z.running, z.version
@@ -199,7 +201,7 @@ def compiled(stamp):
                 end_rollout(w, reward)
             if z.trainer != state.OVER:
                 settle(w)
-            if z.events % z.stride == 0:
+            if z.events & (z.stride - 1) == 0:
                 sample(w)
         return z.status
 

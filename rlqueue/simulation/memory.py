@@ -176,6 +176,11 @@ def key_at(w, i):
 
 
 @njit
+def changed_at(w, i):
+    return record_at(w.changed, i, NUMBER)
+
+
+@njit
 def given_at(w, i):
     return record_at(w.given, i, NUMBER)
 

@@ -155,6 +155,7 @@ def world(scenario: Scenario, params: np.ndarray, seed: int) -> World:
             "loads": _tree(np.where(replicas["open"] == 1, 0.0, math.inf)),
             "lists": lists,
             "timers": np.zeros(slots + 1, state.TIMER),
+            "changed": np.zeros(everyone, state.NUMBER),
             "retry": np.zeros(slots + 1, state.RETRY),
             "groups": np.zeros(groups, state.GROUP),
             "queue": np.zeros(groups, state.NUMBER),

@@ -53,7 +53,7 @@ CLOCK = _record(
     i8="events status version step update trainer ended started groups current dispatched_of_current retry_head retries "
     "flight free_slots counted fill queue_head queue_end spans rollouts series stride joined timers cause lent_open "
     "next_timer oldest sandboxes running rollouts_done groups_done dispatched failed aborted cut preempted starts "
-    "retried truncated trainer_holds sources",
+    "retried truncated trainer_holds sources changed",
     f8="now trainer_at since next_create ticked flight_area queue_area budget_area drain_area rollout_s group_s "
     "outside_s decoded_tokens prefilled_tokens again_tokens wait_s train_s pause_s sync_s hold_s step_start start_s "
     "cap_wait_area",
@@ -69,7 +69,7 @@ SLOT = _record(
 
 REPLICA = _record(
     f8="clock last frozen context k_area context_area busy_s prefill_s prefill_free",
-    i8="k bound open overflow freed",
+    i8="k bound open overflow freed changed",
 )
 
 GROUP = _record(
@@ -118,6 +118,6 @@ NUMBER = _record(i8="number")
 
 ARRAYS = (
     "params", "clock", "keys", "solve_rates", "given", "iterations", "slots", "free", "replicas", "heap", "ends", "loads",
-    "lists", "timers", "retry", "groups", "queue", "cohorts", "steps", "spans", "rollouts", "series",
+    "lists", "timers", "changed", "retry", "groups", "queue", "cohorts", "steps", "spans", "rollouts", "series",
 )  # fmt: skip
 """All that a run consists of."""
