@@ -99,7 +99,19 @@ def hard_scenarios(count, seed):
     rng = np.random.default_rng(seed)
     corners = (
         ("partial-rollout", {"prefill_gpus_per_replica": 2}, 2.0),
-        ("lent-trainer", {"prefill_mfu": 0.004, "updates_per_step": 1, "tool_calls": 2.5, "tool_call_s": 20.0}, 8.0),
+        (
+            "lent-trainer",
+            {
+                "prefill_mfu": 0.004,
+                "mfu": 0.6,
+                "weight_sync_s": 0.0,
+                "trainer_overhead_s": 0.0,
+                "updates_per_step": 1,
+                "tool_calls": 2.5,
+                "tool_call_s": 20.0,
+            },
+            8.0,
+        ),
         (
             "async-drain",
             {"sandbox_start_s": 5.0, "sandbox_run_failure_ratio": 0.5, "group_size": 2, "max_staleness": 0.5},
