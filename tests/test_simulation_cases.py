@@ -197,3 +197,16 @@ def test_filtered_groups_make_room_for_others_in_the_same_batch():
     solved = result.groups["solved_rollouts"]
     assert (fates[solved == 1] == "trained").all()
     assert (fates[solved != 1] == "filtered").all()
+
+
+def test_each_gpu_second_and_each_token_is_accounted_for():
+    # 0.2 prefill and 1.0 decode a step, 0.4 training and 0.5 sync, in which the generator idles
+    result = run(toy(mean_prompt_tokens=100.0, weight_sync_s=0.5), 2)
+    seconds = result.gpu_seconds.set_index(["side", "kind"])["gpu_s"]
+    assert seconds["trainer"].to_dict() == near({"train": 0.8, "pause": 0.0, "sync": 1.0, "wait": 2.4})
+    assert seconds["generator"].to_dict() == near({"decode": 2.0, "prefill": 0.4, "idle": 1.8})
+    tokens = result.tokens.set_index(["kind", "fate"])["tokens"]
+    assert tokens["sampled", "trained"] == near(400.0)
+    assert tokens["sampled"].sum() == near(400.0)
+    assert tokens["prefilled", "first time"] == near(400.0)
+    assert tokens["prefilled", "again"] == 0.0

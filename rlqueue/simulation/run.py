@@ -4,14 +4,18 @@ import math
 import time
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from rlqueue.operating_point import OperatingPoint
 from rlqueue.scenario import Scenario
 from rlqueue.simulation import parameters, state
 from rlqueue.simulation.memory import World
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EVENTS_PER_EXPECTED = 20
 """A run may take this many times the events that its accepted rollouts need, before it is called stalled."""
@@ -23,6 +27,13 @@ STALLED = {
     "stale": "event budget used up: nearly every group gets too old before it is trained",
     "events": "event budget used up",
 }
+
+
+def _tables() -> ModuleType:
+    """Imported on first use: a run that only wants its figures need not load pandas."""
+    from rlqueue.simulation import tables
+
+    return tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,115 +56,39 @@ class Run:
     world: World
 
     @cached_property
-    def steps(self) -> pd.DataFrame:
+    def steps(self) -> "pd.DataFrame":
         """One row per step: its times [s], means over it, and what was trained in it."""
-        s = self._rows("steps", "step")
-        length = np.maximum(s["end"] - s["start"], 1e-300)
-        groups = self.scenario.prompts_per_step
-        mean = {name: np.diff(s[name], prepend=0.0) / length for name in ("flight_area", "queue_area", "k_area")}
-        return pd.DataFrame(
-            {
-                "step": np.arange(s.size),
-                "start_s": s["start"],
-                "end_s": s["end"],
-                "wait_s": s["wait"],
-                "train_s": s["train"],
-                "pause_s": s["pause"],
-                "sync_s": s["sync"],
-                "hold_s": s["hold"],
-                "version": s["version"],
-                "in_flight_rollouts": mean["flight_area"],
-                "queued_groups": mean["queue_area"],
-                "queued_groups_at_end": s["queued"],
-                "active_requests": mean["k_area"],
-                "trained_tokens": s["tokens"],
-                "sampled_tokens": np.diff(s["decoded_tokens"], prepend=0.0),
-                "staleness_versions": s["staleness"] / groups,
-                "staleness_in_flight": s["in_flight_part"] / groups,
-                "staleness_in_queue": (s["staleness"] - s["in_flight_part"]) / groups,
-                "token_staleness_versions": s["token_staleness"] / groups,
-                "max_staleness_versions": s["max_staleness"],
-            }
-        )
+        return _tables().steps(self)
 
     @cached_property
-    def groups(self) -> pd.DataFrame:
-        """One row per group admitted: its moments [s], versions, tokens and fate."""
-        g = self._rows("groups", "groups")
-        n, trained = self.scenario.group_size, g["fate"] == state.TRAINED
-        begun = g["version"] < state.NO_VERSION
-        return pd.DataFrame(
-            {
-                "group": np.arange(g.size),
-                "batch": g["cohort"],
-                "dispatch_s": g["dispatched"],
-                "finish_s": g["finished"],
-                "trained_s": g["trained"],
-                "step": g["step"],
-                "version": np.where(begun, g["version"], -1),
-                "staleness_versions": np.where(trained, g["trained_version"] - g["version"], np.nan),
-                "staleness_in_flight": np.where(trained, g["finished_version"] - g["version"], np.nan),
-                "tokens": np.where(g["ended"] == n, g["sampled"] + n * self.scenario.mean_prompt_tokens, np.nan),
-                "longest_response_tokens": g["longest"],
-                "sampled_tokens": g["sampled"] + g["lost"],
-                "ended_rollouts": g["ended"],
-                "solved_rollouts": g["solved"],
-                "fate": pd.Categorical.from_codes(g["fate"], list(state.FATES)),
-            }
-        )
+    def groups(self) -> "pd.DataFrame":
+        """One row per group admitted: its moments [s], versions, tokens and fate; surplus groups are of batch -1."""
+        return _tables().groups(self)
 
     @cached_property
-    def rollouts(self) -> pd.DataFrame:
-        """One row per attempt of a rollout that ended; only with ``simulate(..., rollouts=True)``."""
-        if not self.world.arrays["params"]["log_rollouts"][0]:
-            raise ValueError("rollouts: not kept; ask for simulate(..., rollouts=True)")
-        r = self._rows("rollouts", "rollouts")
-        return pd.DataFrame(
-            {
-                "group": r["group"],
-                "rollout": r["rollout"],
-                "attempt": r["attempt"],
-                "replica": r["replica"],
-                "dispatch_s": r["dispatch"],
-                "ready_s": r["ready"],
-                "first_token_s": r["first"],
-                "end_s": r["end"],
-                "response_tokens": r["tokens"],
-                "turns": r["turns"],
-                "version": r["version"],
-                "mean_version": r["mean_version"],
-                "preemptions": r["preempted"],
-                "sandbox_tries": r["tries"],
-                "end": pd.Categorical.from_codes(r["end_kind"], list(state.ENDS)),
-            }
-        )
+    def rollouts(self) -> "pd.DataFrame":
+        """One row per attempt of a rollout that ended; only with ``simulate(..., rollouts=True)``, else ValueError."""
+        return _tables().rollouts(self)
 
     @cached_property
-    def timeline(self) -> pd.DataFrame:
+    def timeline(self) -> "pd.DataFrame":
         """What the trainer did: one row per span of wait, train, pause, hold (waiting to publish) or sync [s]."""
-        spans = self._rows("spans", "spans")
-        return pd.DataFrame(
-            {
-                "start_s": spans["start"],
-                "end_s": spans["end"],
-                "kind": pd.Categorical.from_codes(spans["kind"], list(state.SPANS)),
-                "step": spans["step"],
-            }
-        )
+        return _tables().timeline(self)
 
     @cached_property
-    def series(self) -> pd.DataFrame:
+    def series(self) -> "pd.DataFrame":
         """Rollouts in flight, queued groups and requests in a batch over time; thinned to at most 4,096 moments."""
-        points = self._rows("series", "series")
-        return pd.DataFrame(
-            {
-                "time_s": points["time"],
-                "in_flight_rollouts": points["flight"],
-                "queued_groups": points["queued"],
-                "active_requests": points["running"],
-                "version": points["version"].astype(np.int64),
-            }
-        )
+        return _tables().series(self)
+
+    @cached_property
+    def gpu_seconds(self) -> "pd.DataFrame":
+        """Where each GPU-second went: one row per side and kind of work; each side's sum is its GPUs times the run."""
+        return _tables().gpu_seconds(self)
+
+    @cached_property
+    def tokens(self) -> "pd.DataFrame":
+        """Where each token went: sampled ones by the fate of their group, prefilled ones by whether it was the first time."""
+        return _tables().tokens(self)
 
     @cached_property
     def warm_up_steps(self) -> int:
@@ -165,7 +100,7 @@ class Run:
     @cached_property
     def trained_staleness(self) -> np.ndarray:
         """Staleness of each group trained after the warm-up [version]."""
-        g = self._rows("groups", "groups")
+        g = self.rows("groups", "groups")
         g = g[(g["fate"] == state.TRAINED) & (g["step"] >= self.warm_up_steps)]
         return g["trained_version"] - g["version"]
 
@@ -181,7 +116,8 @@ class Run:
 
         return operating_point(self)
 
-    def _rows(self, name: str, count: str) -> np.ndarray:
+    def rows(self, name: str, count: str) -> np.ndarray:
+        """The used rows of one of the world's arrays; ``count`` is the clock's field that says how many."""
         return self.world.arrays[name][: int(self.world.clock[count])]
 
 

@@ -1,0 +1,158 @@
+"""A run's arrays as tidy tables."""
+
+import numpy as np
+import pandas as pd
+
+from rlqueue.simulation import state
+from rlqueue.simulation.run import Run
+
+
+def steps(run: Run) -> pd.DataFrame:
+    """One row per step: its times [s], means over it, and what was trained in it."""
+    s = run.rows("steps", "step")
+    length = np.maximum(s["end"] - s["start"], 1e-300)
+    groups = run.scenario.prompts_per_step
+    mean = {name: np.diff(s[name], prepend=0.0) / length for name in ("flight_area", "queue_area", "k_area")}
+    return pd.DataFrame(
+        {
+            "step": np.arange(s.size),
+            "start_s": s["start"],
+            "end_s": s["end"],
+            "wait_s": s["wait"],
+            "train_s": s["train"],
+            "pause_s": s["pause"],
+            "sync_s": s["sync"],
+            "hold_s": s["hold"],
+            "version": s["version"],
+            "in_flight_rollouts": mean["flight_area"],
+            "queued_groups": mean["queue_area"],
+            "queued_groups_at_end": s["queued"],
+            "active_requests": mean["k_area"],
+            "trained_tokens": s["tokens"],
+            "sampled_tokens": np.diff(s["decoded_tokens"], prepend=0.0),
+            "staleness_versions": s["staleness"] / groups,
+            "staleness_in_flight": s["in_flight_part"] / groups,
+            "staleness_in_queue": (s["staleness"] - s["in_flight_part"]) / groups,
+            "token_staleness_versions": s["token_staleness"] / groups,
+            "max_staleness_versions": s["max_staleness"],
+        }
+    )
+
+
+def groups(run: Run) -> pd.DataFrame:
+    """One row per group admitted: its moments [s], versions, tokens and fate."""
+    g = run.rows("groups", "groups")
+    n, trained = run.scenario.group_size, g["fate"] == state.TRAINED
+    begun = g["version"] < state.NO_VERSION
+    return pd.DataFrame(
+        {
+            "group": np.arange(g.size),
+            "batch": g["cohort"],
+            "dispatch_s": g["dispatched"],
+            "finish_s": g["finished"],
+            "trained_s": g["trained"],
+            "step": g["step"],
+            "version": np.where(begun, g["version"], -1),
+            "staleness_versions": np.where(trained, g["trained_version"] - g["version"], np.nan),
+            "staleness_in_flight": np.where(trained, g["finished_version"] - g["version"], np.nan),
+            "tokens": np.where(g["ended"] == n, g["sampled"] + n * run.scenario.mean_prompt_tokens, np.nan),
+            "longest_response_tokens": g["longest"],
+            "sampled_tokens": g["sampled"] + g["lost"],
+            "ended_rollouts": g["ended"],
+            "solved_rollouts": g["solved"],
+            "fate": pd.Categorical.from_codes(g["fate"], list(state.FATES)),
+        }
+    )
+
+
+def rollouts(run: Run) -> pd.DataFrame:
+    """One row per attempt of a rollout that ended; only with ``simulate(..., rollouts=True)``."""
+    if not run.world.arrays["params"]["log_rollouts"][0]:
+        raise ValueError("rollouts: not kept; ask for simulate(..., rollouts=True)")
+    r = run.rows("rollouts", "rollouts")
+    return pd.DataFrame(
+        {
+            "group": r["group"],
+            "rollout": r["rollout"],
+            "attempt": r["attempt"],
+            "replica": r["replica"],
+            "dispatch_s": r["dispatch"],
+            "ready_s": r["ready"],
+            "first_token_s": r["first"],
+            "end_s": r["end"],
+            "response_tokens": r["tokens"],
+            "turns": r["turns"],
+            "version": r["version"],
+            "mean_version": r["mean_version"],
+            "preemptions": r["preempted"],
+            "sandbox_tries": r["tries"],
+            "end": pd.Categorical.from_codes(r["end_kind"], list(state.ENDS)),
+        }
+    )
+
+
+def timeline(run: Run) -> pd.DataFrame:
+    """What the trainer did: one row per span of wait, train, pause, hold (waiting to publish) or sync [s]."""
+    spans = run.rows("spans", "spans")
+    return pd.DataFrame(
+        {
+            "start_s": spans["start"],
+            "end_s": spans["end"],
+            "kind": pd.Categorical.from_codes(spans["kind"], list(state.SPANS)),
+            "step": spans["step"],
+        }
+    )
+
+
+def series(run: Run) -> pd.DataFrame:
+    """Rollouts in flight, queued groups and requests in a batch over time; thinned to at most 4,096 moments."""
+    points = run.rows("series", "series")
+    return pd.DataFrame(
+        {
+            "time_s": points["time"],
+            "in_flight_rollouts": points["flight"],
+            "queued_groups": points["queued"],
+            "active_requests": points["running"],
+            "version": points["version"].astype(np.int64),
+        }
+    )
+
+
+def gpu_seconds(run: Run) -> pd.DataFrame:
+    """GPU-seconds of trainer and generator by kind; colocated GPUs count as the generator's while the trainer waits.
+
+    A replica's prefill is counted when it begins, so that at the end of a run some of it may not be done yet.
+    """
+    s, steps = run.scenario, run.rows("steps", "step")
+    done = steps[-1] if steps.size else np.zeros(1, state.STEP)[0]
+    p, span = run.world.arrays["params"][0], float(done["end"])
+    colocated, gpus = s.schedule == "colocated-sync", s.trainer_gpus + s.generator_gpus
+    trainer = gpus if colocated else s.trainer_gpus
+    rows = [("trainer", kind, trainer * float(steps[kind].sum())) for kind in ("train", "pause", "sync")]
+    waited = float(steps["wait"].sum())
+    if not colocated:
+        rows.append(("trainer", "wait", trainer * waited))
+    decoding = s.gpus_per_replica - s.prefill_gpus_per_replica if p["apart"] else s.gpus_per_replica
+    prefilling = s.prefill_gpus_per_replica or s.gpus_per_replica
+    rows += [
+        ("generator", "decode", decoding * float(done["busy_s"])),
+        ("generator", "prefill", prefilling * float(done["prefill_s"])),
+    ]
+    used = sum(seconds for side, _, seconds in rows if side == "generator")
+    rows.append(("generator", "idle", max(0.0, (gpus * waited if colocated else s.generator_gpus * span) - used)))
+    return pd.DataFrame(rows, columns=["side", "kind", "gpu_s"])
+
+
+def tokens(run: Run) -> pd.DataFrame:
+    """Tokens by kind: sampled and trained, sampled and not trained by fate, still in flight, prefilled and prefilled again.
+
+    Failed attempts and pruned or stale rollouts count under the fate of their group.
+    """
+    g, clock = run.rows("groups", "groups"), run.world.clock
+    by_fate = np.bincount(g["fate"], weights=g["sampled"] + g["lost"], minlength=len(state.FATES))
+    again = float(clock["again_tokens"])
+    rows = [("sampled", fate, float(count)) for fate, count in zip(state.FATES, by_fate, strict=True)]
+    unfinished = float(clock["decoded_tokens"]) - float(by_fate.sum())
+    rows[state.IN_FLIGHT] = ("sampled", "in flight", float(by_fate[state.IN_FLIGHT]) + max(0.0, unfinished))
+    rows += [("prefilled", "first time", float(clock["prefilled_tokens"]) - again), ("prefilled", "again", again)]
+    return pd.DataFrame(rows, columns=["kind", "fate", "tokens"])
