@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from rlqueue.provenance import table
 from rlqueue.scenario import Scenario
-from rlqueue.tco import NodeTco
+from rlqueue.tco import NodeTco, node_tco
 
 PRIME, GLM, SLIME = "prime-rl-qwen3-235b", "prime-rl-glm-5", "slime-qwen3-235b"
 VERL = ("verl-qwen3-235b-c96", "verl-qwen3-235b-c256", "verl-qwen3-235b-c360")
@@ -38,6 +38,11 @@ class Assumptions:
     def node(self) -> NodeTco:
         """The H200 server with the reader's changes."""
         return self.scenario(PRIME).node
+
+
+def moneyless(scenario: Scenario) -> Scenario:
+    """The run with no prices: what happens in it is the same, and is computed once for all of them."""
+    return replace(scenario, node=node_tco("h200"), gpu_hour_usd=None, hosted_price=None, sandbox_usd_per_hour=0.0)
 
 
 def at_lengths(scenario: Scenario, prompt_tokens: float, response_tokens: float) -> Scenario:

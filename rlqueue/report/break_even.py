@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from rlqueue.operating_point import OperatingPoint
 from rlqueue.provenance import table
 from rlqueue.queueing import solve
 from rlqueue.rates import prefilled_tokens
-from rlqueue.report.assumptions import PRICED, TITLES, Assumptions, at_lengths
+from rlqueue.report.assumptions import PRICED, TITLES, Assumptions, at_lengths, moneyless
 from rlqueue.scenario import Scenario
 from rlqueue.units import SECONDS_PER_HOUR, TOKENS_PER_MTOK
 
@@ -71,7 +71,7 @@ class Case:
 
     def own(self, scenario: Scenario) -> float:
         """Self-built cost of a changed scenario by wall-clock [$/Mtok]."""
-        return cost(scenario, solve(scenario)).usd_per_mtok
+        return cost(scenario, _solved(moneyless(scenario))).usd_per_mtok
 
     def by_price(self) -> Curve:
         """Against the price of a GPU-hour [$]."""
@@ -155,6 +155,12 @@ class Case:
         """What the sandboxes in flight add at that price [$/Mtok trained]."""
         per_step = self.point.in_flight_rollouts * usd_per_sandbox_hour * self.point.step_s / SECONDS_PER_HOUR
         return per_step / self.scenario.trained_tokens_per_step * TOKENS_PER_MTOK
+
+
+@lru_cache(maxsize=2048)
+def _solved(scenario: Scenario) -> OperatingPoint:
+    """The closed form, kept while prices move."""
+    return solve(scenario)
 
 
 def cases(assumptions: Assumptions) -> list[Case]:

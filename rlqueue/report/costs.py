@@ -59,6 +59,7 @@ def cost_comparison(assumptions: Assumptions) -> Figure:
 
 
 CAPEX_COLOURS = (BLUE, SKY, GREEN, PURPLE, ORANGE, GREY)
+OPEX_COLOURS = (YELLOW, "#8C564B", "#AAAAAA")
 
 
 def tco_breakdown(assumptions: Assumptions) -> Figure:
@@ -82,7 +83,7 @@ def tco_breakdown(assumptions: Assumptions) -> Figure:
     ]
     data += [
         drawing.bars(title, places, [0, value, value], colour, marker={"color": colour, "pattern": {"shape": "/"}})
-        for (title, value), colour in zip(operation, (YELLOW, SKY, GREY), strict=True)
+        for (title, value), colour in zip(operation, OPEX_COLOURS, strict=True)
     ]
     keys = ("capital_usd_per_gpu_hour", "operating_usd_per_gpu_hour", "total_usd_per_gpu_hour")
     printed, computed = [float(facts[key].value) for key in keys], [getattr(found, key) for key in keys]

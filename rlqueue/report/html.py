@@ -2,6 +2,7 @@
 
 import json
 import textwrap
+from collections.abc import Iterable
 from html import escape
 
 from rlqueue.app.plot import PLOTLY_JS, TEMPLATE
@@ -9,6 +10,9 @@ from rlqueue.provenance import sources
 from rlqueue.report.content import OWN, Column, Figure, Report, Section, Table
 from rlqueue.report.static import PAGE_CSS, PAGE_JS
 from rlqueue.report.written import shown
+
+HEIGHT = 400
+"""Pixels of a plot that asks for no other height."""
 
 
 def page(report: Report) -> str:
@@ -20,7 +24,7 @@ def page(report: Report) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="data:,">'
-        f"<title>rlqueue: the report, reproduced</title><style>{PAGE_CSS}</style></head>\n<body>{body(report)}"
+        f"<title>rlqueue: the report, reproduced</title><style>{PAGE_CSS}</style></head>\n<body class='rlq-report'>{body(report)}"
         f'<script type="application/json" id="figures">{data}</script>\n'
         f"<script>{bundle}</script>\n<script>{PAGE_JS}</script></body></html>\n"
     )
@@ -39,7 +43,7 @@ def body(report: Report) -> str:
     return (
         "<header><h1>The report, "
         f"reproduced</h1>{opening()}{changed}</header><nav><h2>Contents</h2><ol>{contents}<li><a "
-        f"href='#sources'>Sources</a></li></ol></nav><main>{''.join(map(section, report.sections))}{_sources(report)}</main>"
+        f"href='#sources'>Sources</a></li></ol></nav><main>{''.join(map(section, report.sections))}{listed(named(report))}</main>"
     )
 
 
@@ -57,29 +61,39 @@ def opening() -> str:
 
 def section(each: Section) -> str:
     """One section: paragraphs, figures, tables."""
-    said = "".join(f"<p>{paragraph}</p>" for paragraph in map(escape, each.says))
-    if each.points:
-        said += f"<ul>{''.join(f'<li>{point}</li>' for point in map(escape, each.points))}</ul>"
     return (
-        f'<section id="{each.name}"><h2>{escape(each.title)}</h2>{said}'
+        f'<section id="{each.name}"><h2>{escape(each.title)}</h2>{words(each)}'
         f"{''.join(map(figure, each.figures))}{''.join(map(table, each.tables))}</section>"
     )
 
 
+def words(each: Section) -> str:
+    """Paragraphs and points of a section."""
+    said = "".join(f"<p>{paragraph}</p>" for paragraph in map(escape, each.says))
+    if each.points:
+        said += f"<ul>{''.join(f'<li>{point}</li>' for point in map(escape, each.points))}</ul>"
+    return said
+
+
 def figure(each: Figure) -> str:
     """One figure with its units, what it says, kind, what was fitted, and sources."""
+    height = each.plot["layout"].get("height", HEIGHT)
+    return (
+        f'<figure id="{each.name}"><h3>{escape(each.title)}</h3><p class="units">{escape(each.units)}</p>'
+        f'<div class="plot" data-plot="{each.name}" style="height:{height}px" role="img" '
+        f'aria-label="{escape(each.title)}"></div><figcaption>{caption(each)}</figcaption></figure>'
+    )
+
+
+def caption(each: Figure) -> str:
+    """What stands below a plot."""
     label = "model only: the source’s values are not recovered" if each.model_only else "with the source’s values"
     tags = f'<span class="tag {"model" if each.model_only else "both"}">{label}</span>'
     tags += f'<span class="tag">{escape(each.kind)}</span>'
     fitted = f"<p><b>Fitted or assumed:</b> {escape(each.fitted)}</p>" if each.fitted else ""
-    height = each.plot["layout"].get("height", 400)
     return (
-        f'<figure id="{each.name}"><h3>{escape(each.title)}</h3><p class="units">{escape(each.units)}</p>'
-        f'<div class="plot" data-plot="{each.name}" style="height:{height}px" role="img" '
-        f'aria-label="{escape(each.title)}"></div>'
-        f"<figcaption><p>{escape(each.says)}</p>{fitted}"
-        f'<p class="from">{tags} Sources: {cited(each.sources)}. Values: <code>figures/{each.name}.csv</code></p>'
-        "</figcaption></figure>"
+        f'<p>{escape(each.says)}</p>{fitted}<p class="from">{tags} Sources: {cited(each.sources)}. '
+        f"Values: <code>figures/{each.name}.csv</code></p>"
     )
 
 
@@ -166,10 +180,17 @@ def _cited(name: str) -> str:
     return f'<a href="#source-{name}">{escape(document.author)}, {escape(title)}</a>'
 
 
-def _sources(report: Report) -> str:
-    used = dict.fromkeys(name for each in (*report.figures, *report.tables) for name in each.sources if name != OWN)
+def named(report: Report) -> list[str]:
+    """Every source that a figure or table names."""
+    return list(
+        dict.fromkeys(name for each in (*report.figures, *report.tables) for name in each.sources if name != OWN)
+    )
+
+
+def listed(names: Iterable[str]) -> str:
+    """The list of sources that captions link to."""
     items = []
-    for name in used:
+    for name in names:
         document = sources()[name]
         title = escape(document.title)
         linked = f'<a href="{escape(document.url)}" rel="noopener noreferrer">{title}</a>' if document.url else title

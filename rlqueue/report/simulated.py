@@ -8,7 +8,7 @@ import numpy as np
 from rlqueue.provenance import quantities
 from rlqueue.rates import rates
 from rlqueue.report import drawing
-from rlqueue.report.assumptions import PRIME, SLIME, Assumptions
+from rlqueue.report.assumptions import PRIME, SLIME, Assumptions, moneyless
 from rlqueue.report.content import OWN, REPORT, Figure, mean_error, value_of
 from rlqueue.report.drawing import BLUE, ORANGE, PURPLE, axis
 from rlqueue.report.measured import series
@@ -28,9 +28,13 @@ FILLED = 3
 """Steps after which the pipeline of the Prime RL run counts as filled."""
 
 
-@lru_cache(maxsize=128)
 def run(scenario: Scenario, steps: int = STEPS, *, rollouts: bool = False) -> Run:
-    """A simulated run, kept: several figures look at the same one."""
+    """A simulated run, kept: several figures look at the same one, and money changes nothing in it."""
+    return _run(moneyless(scenario), steps, rollouts)
+
+
+@lru_cache(maxsize=128)
+def _run(scenario: Scenario, steps: int, rollouts: bool) -> Run:  # noqa: FBT001
     return simulate(scenario, seed=SEED, steps=steps, rollouts=rollouts)
 
 

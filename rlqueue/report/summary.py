@@ -12,7 +12,7 @@ from rlqueue.report.assumptions import GLM, PRIME, SLIME, TITLES, VERL, Assumpti
 from rlqueue.report.content import NODE, REPORT, Column, Table
 from rlqueue.report.measured import glm_lengths, glm_points
 from rlqueue.report.sandboxes import cap_that_explains
-from rlqueue.report.tables import RESULTS, hosted_mean, node_results, process_rows
+from rlqueue.report.tables import RESULTS, ROUNDED, hosted_mean, node_results, process_rows
 from rlqueue.report.written import shown
 from rlqueue.scenario import Scenario
 from rlqueue.tco import tco
@@ -194,7 +194,7 @@ def _node(assumptions: Assumptions) -> list[Agreement]:
     rounding = {name: f"the five printed items sum to {results[name]:,.0f}: rounding in the source"}
     return [
         row("H200 server", title, facts[name], results[name], "cost of ownership", ARITHMETIC,
-            explanation=rounding.get(name, ""), reconciled=name in rounding)
+            explanation=rounding.get(name, ""), reconciled=name in ROUNDED)
         for name, title in RESULTS.items()
     ]  # fmt: skip
 

@@ -13,7 +13,7 @@ from rlqueue.cost import (
 from rlqueue.presets import reported
 from rlqueue.provenance import quantities, table
 from rlqueue.queueing import solve
-from rlqueue.report.agreement import rounds_to, within
+from rlqueue.report.agreement import EXACT, RECONCILED, rounds_to, within
 from rlqueue.report.assumptions import PRICED, PRIME, SLIME, TITLES, Assumptions
 from rlqueue.report.content import NODE, REPORT, Column, Table
 from rlqueue.scenario import Scenario
@@ -57,6 +57,10 @@ RESULTS = {
 }
 
 
+ROUNDED = {"capex_without_server_usd_per_server"}
+"""Lines that the source rounds so that they don't add up; the note says how."""
+
+
 def node_results(node: NodeTco) -> dict[str, float]:
     """Every line that the report's cost of ownership prints as a result, computed."""
     found: GpuHour = tco(node)
@@ -83,7 +87,7 @@ def tco_table(assumptions: Assumptions) -> Table:
     for name, title in RESULTS.items():
         fact, value = printed[name], results[name]
         exact = rounds_to(value, float(fact.value), fact.unit)
-        status = "exact" if exact else within(value / float(fact.value) - 1)
+        status = EXACT if exact else RECONCILED if name in ROUNDED else within(value / float(fact.value) - 1)
         rows.append((title, fact.unit, fact.value, value, status, fact.kind, fact.note))
     return Table(
         name="h200_tco",
