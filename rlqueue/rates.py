@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from rlqueue import decode_curve
 from rlqueue.lengths import ResponseLengths, response_lengths
 from rlqueue.scenario import SCHEDULES, STALENESS_FAMILIES, Scenario
 from rlqueue.units import BYTES_PER_ELEMENT
@@ -217,7 +218,7 @@ def _replica(s: Scenario) -> dict[str, float]:
     forward_flops = 2.0 * llm.active_params
     apart = s.prefill_gpus_per_replica > 0
     prefill = prefilled_tokens(s) * prefill_s_per_token(s)
-    return {
+    values = {
         "kv_slots": s.kv_room_bytes / (kv_token * mean_context_tokens(s)),
         "overhead_s": s.decode_overhead_s,
         "shared_s": (llm.weights_bytes(s.generator_weights_precision) - experts) / bandwidth,
@@ -230,3 +231,12 @@ def _replica(s: Scenario) -> dict[str, float]:
         "prefill_apart_s": prefill if apart else 0.0,
         "reprefill_s": mean_context_tokens(s) * prefill_s_per_token(s) if s.schedule == "partial-rollout" else 0.0,
     }
+    return values | (_on_a_curve(s, values["kv_slots"]) if s.decode_curve else {})
+
+
+def _on_a_curve(s: Scenario, kv_slots: float) -> dict[str, float]:
+    """Parts of an iteration from a measured curve: its nearest straight line, since the closed form has no table of it."""
+    most = min(kv_slots, s.concurrency / s.replicas)
+    base_s, per_request_s = decode_curve.line(s.decode_curve, most)
+    parts = {"overhead_s": base_s, "shared_s": 0.0, "experts_s": 0.0, "compute_s": 0.0, "accept_length": 1.0}
+    return parts | {"kv_s_per_token": per_request_s / mean_context_tokens(s)}

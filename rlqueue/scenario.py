@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from rlqueue import presets
+from rlqueue import decode_curve, presets
 from rlqueue.hardware import Gpu
 from rlqueue.hosted import HostedPrice
 from rlqueue.knobs import CATALOGUES, checked, from_text, knob
@@ -105,6 +105,8 @@ class Scenario:
     prefill_mfu: float = knob("1", "share of peak compute that prefill reaches", above=0, high=1)
     accept_length: float = knob("token", "tokens a request gains per iteration (speculative decoding)", low=1, high=16,
                                 default=1.0)  # fmt: skip
+    decode_curve: str = knob("", "measured decode rate of a replica, 'requests: tokens/s, ...', in place of the roofline; "
+                             "empty = none", default="")  # fmt: skip
     prefix_cache: bool = knob("", "whether a later turn reuses the KV cache of the earlier ones", default=True)
 
     # The trainer
@@ -144,6 +146,8 @@ class Scenario:
     def __post_init__(self) -> None:
         for each in fields(self):
             object.__setattr__(self, each.name, checked(each, getattr(self, each.name)))
+        if self.decode_curve:
+            decode_curve.points(self.decode_curve)  # refuses what is no curve
         self._refuse_impossible()
 
     def _refuse_impossible(self) -> None:

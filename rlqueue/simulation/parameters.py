@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from rlqueue import decode_curve
 from rlqueue.inference import touched_ratio
 from rlqueue.rates import lengths_of, prefill_s_per_token, rates
 from rlqueue.scenario import Scenario
@@ -46,8 +47,8 @@ def parameters(scenario: Scenario, steps: int, *, log_rollouts: bool) -> np.ndar
         "max_staleness": s.max_staleness,
         # Replicas
         "kv_tokens": s.kv_room_bytes / s.llm.kv_bytes_per_token(s.kv_precision),
-        "accept": s.accept_length,
-        "kv_s": known["kv_s_per_token"],
+        "accept": known["accept_length"],
+        "kv_s": 0.0 if s.decode_curve else known["kv_s_per_token"],
         "prefill_s": prefill_s_per_token(s),
         "apart": s.prefill_gpus_per_replica > 0,
         "prefix_cache": s.prefix_cache,
@@ -107,6 +108,9 @@ def iterations(scenario: Scenario) -> np.ndarray:
     r = rates(scenario)[0]
     k = np.arange(scenario.concurrency + 1)
     table = np.zeros(k.size, state.ITERATION)
+    if scenario.decode_curve:
+        table["read_s"] = decode_curve.token_s(scenario.decode_curve, k)
+        return table
     table["read_s"] = r["overhead_s"] + r["shared_s"] + r["experts_s"] * touched_ratio.py_func(k, r["miss"])
     table["compute_s"] = r["overhead_s"] + k * r["compute_s"]
     return table
