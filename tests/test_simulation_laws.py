@@ -71,7 +71,7 @@ def watched(scenario, seed, steps, every):
     while status in (state.GOES_ON, state.NO_ROOM) and limit < budget:
         status = advance(world.addresses[0], limit)
         if status == state.NO_ROOM:
-            world.double(parameters.GROWING)
+            world.make_room()
             continue
         off = {name: value for name, value in books(world).items() if value != 0}
         assert not off, (limit, off)
@@ -129,7 +129,7 @@ def test_one_seed_gives_the_same_bytes_however_the_run_is_cut_and_another_does_n
     limit = 0
     while (status := advance(cut.addresses[0], limit)) in (state.GOES_ON, state.NO_ROOM):
         if status == state.NO_ROOM:
-            cut.double(parameters.GROWING)
+            cut.make_room()
         limit += 11
     for name in ("groups", "steps", "spans", "slots", "series"):
         assert first.world.arrays[name].tobytes() == again.world.arrays[name].tobytes()
@@ -295,6 +295,16 @@ def test_with_a_cap_below_the_demand_starts_of_an_hour_appear_on_their_own():
 def test_impossible_requests_are_refused_by_name_value_and_limit(asked, words):
     with pytest.raises(ValueError, match=words):
         simulate(toy(), **asked)
+
+
+def test_a_run_too_large_for_memory_is_refused_and_not_begun():
+    for knobs in ({"concurrency": 10**9}, {"prompts_per_step": 10**8}, {"generator_gpus": 10**9}):
+        with pytest.raises(ValueError, match="must be <= 10000000 to be simulated"):
+            simulate(toy(**knobs))
+
+
+def test_most_groups_filtered_is_slow_but_no_stall():
+    assert not simulate(toy(filtered_fraction=0.99), steps=50).stalled
 
 
 def test_rollouts_that_were_not_kept_are_refused_and_not_empty():

@@ -44,11 +44,12 @@ class World:
         self.arrays[name] = array
         self._point()
 
-    def double(self, names: tuple[str, ...]) -> None:
-        """Twice the room for arrays that grow with the run."""
-        for name in names:
+    def make_room(self) -> None:
+        """Twice the room for those arrays that grow with the run and are more than half full."""
+        for name, count in state.GROWING.items():
             old = self.arrays[name]
-            self.arrays[name] = np.concatenate([old, np.zeros_like(old)])
+            if 2 * int(self.clock[count]) >= old.size > 0:
+                self.arrays[name] = np.concatenate([old, np.zeros_like(old)])
         self._point()
 
     @property

@@ -170,6 +170,3 @@ def world(scenario: Scenario, params: np.ndarray, seed: int) -> World:
             "series": np.zeros(SERIES_POINTS, state.SERIES),
         }
     )
-
-
-GROWING = ("groups", "queue", "cohorts", "spans", "rollouts")

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlqueue.operating_point import OperatingPoint
+from rlqueue.rates import filtered_fraction, rates
 from rlqueue.scenario import Scenario
 from rlqueue.simulation import parameters, state
 from rlqueue.simulation.memory import World
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LARGEST = 10_000_000
+"""Slots, replicas or groups of a run may be so many: each takes some hundred bytes."""
 
 EVENTS_PER_EXPECTED = 20
 """A run may take this many times the events that its accepted rollouts need, before it is called stalled."""
@@ -132,10 +136,11 @@ def simulate(
         max_events: events after which the run counts as stalled; by default twenty times what it should need.
 
     Raises:
-        ValueError: steps < 1, a seed that is no whole number >= 0, or max_events < 1.
+        ValueError: steps < 1, a seed that is no whole number >= 0, max_events < 1, or a run that would not fit in memory.
     """
     _require_whole("seed", seed, 0)
     _require_whole("steps", steps, 1)
+    _require_possible(scenario, steps)
     params = parameters.parameters(scenario, steps, log_rollouts=rollouts)
     limit = event_budget(scenario, steps) if max_events is None else max_events
     _require_whole("max_events", limit, 1)
@@ -148,7 +153,7 @@ def simulate_from(world: World, scenario: Scenario, seed: int, max_events: int) 
 
     begin = time.perf_counter()
     while (status := advance(world.addresses[0], max_events)) == state.NO_ROOM:
-        world.double(parameters.GROWING)
+        world.make_room()
     return Run(
         scenario=scenario, seed=seed, asked_steps=int(world.arrays["params"]["steps"][0]), events=int(world.clock["events"]),
         seconds=time.perf_counter() - begin, stalled=_cause(world, status), world=world,
@@ -159,7 +164,8 @@ def event_budget(scenario: Scenario, steps: int) -> int:
     """Events a run may take: twenty times what its accepted rollouts need, and a million."""
     s = scenario
     per_rollout = 2.0 * (s.tool_calls + 1.0) + 2.0 + s.sandbox_retries * (s.sandbox_failure_ratio > 0)
-    groups = s.prompts_per_step * s.oversampling_factor * steps / (1.0 - s.surplus_fraction)
+    wasted = (1.0 - s.surplus_fraction) * max(0.01, 1.0 - filtered_fraction(s)) * (1.0 - float(rates(s)[0]["failed"]))
+    groups = s.prompts_per_step * s.oversampling_factor * steps / max(1e-3, wasted)
     return int(1e6 + EVENTS_PER_EXPECTED * per_rollout * (groups * s.group_size + 2 * s.concurrency))
 
 
@@ -175,6 +181,16 @@ def _cause(world: World, status: int) -> str:
         if fates.size and np.mean(fates == fate) > 0.9:
             return STALLED[name]
     return STALLED["events"]
+
+
+def _require_possible(s: Scenario, steps: int) -> None:
+    replicas = (s.trainer_gpus + s.generator_gpus) // s.gpus_per_replica
+    for name, value in (
+        ("concurrency", s.concurrency), ("replicas of trainer and generator GPUs", replicas),
+        ("steps * prompts_per_step", steps * s.prompts_per_step), ("steps * updates_per_step", steps * s.updates_per_step),
+    ):  # fmt: skip
+        if value > LARGEST:
+            raise ValueError(f"{name}={value} must be <= {LARGEST} to be simulated: it would not fit in memory")
 
 
 def _require_whole(name: str, value: int, low: int) -> None:

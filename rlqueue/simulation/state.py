@@ -121,3 +121,6 @@ ARRAYS = (
     "lists", "timers", "changed", "retry", "groups", "queue", "cohorts", "steps", "spans", "rollouts", "series",
 )  # fmt: skip
 """All that a run consists of."""
+
+GROWING = {"groups": "groups", "queue": "groups", "cohorts": "fill", "spans": "spans", "rollouts": "rollouts"}
+"""The arrays that grow with the run, and the clock's field that says how many rows are used."""
