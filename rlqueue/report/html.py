@@ -24,7 +24,8 @@ def page(report: Report) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="data:,">'
-        f"<title>rlqueue: the report, reproduced</title><style>{PAGE_CSS}</style></head>\n<body class='rlq-report'>{body(report)}"
+        f"<title>rlqueue: the report, reproduced</title><style>{PAGE_CSS}</style></head>\n"
+        f'<body class="rlq-report">{body(report)}'
         f'<script type="application/json" id="figures">{data}</script>\n'
         f"<script>{bundle}</script>\n<script>{PAGE_JS}</script></body></html>\n"
     )
@@ -35,15 +36,16 @@ def body(report: Report) -> str:
     contents = "".join(f'<li><a href="#{each.name}">{escape(each.title)}</a></li>' for each in report.sections)
     changed = ""
     if report.changed:
-        listed = ", ".join(f"<code>{escape(name)} = {escape(value)}</code>" for name, value in report.changed)
+        settings = ", ".join(f"<code>{escape(name)} = {escape(value)}</code>" for name, value in report.changed)
         changed = (
-            f'<p class="changed">Changed for this page: {listed}. Printed values belong to the unchanged inputs, and a '
+            f'<p class="changed">Changed for this page: {settings}. Printed values belong to the unchanged inputs, and a '
             "difference to them is then what the change does.</p>"
         )
+    sections = "".join(map(section, report.sections))
     return (
-        "<header><h1>The report, "
-        f"reproduced</h1>{opening()}{changed}</header><nav><h2>Contents</h2><ol>{contents}<li><a "
-        f"href='#sources'>Sources</a></li></ol></nav><main>{''.join(map(section, report.sections))}{listed(named(report))}</main>"
+        f"<header><h1>The report, reproduced</h1>{opening()}{changed}</header>"
+        f'<nav><h2>Contents</h2><ol>{contents}<li><a href="#sources">Sources</a></li></ol></nav>'
+        f"<main>{sections}{listed(named(report))}</main>"
     )
 
 
