@@ -1,0 +1,151 @@
+"""What the page says in words and numbers: what was simulated, both solvers beside each other, and which of them to believe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from rlqueue.app.inside_runs import FULL_STEPS, Shown
+from rlqueue.app.panels import count, percent, seconds
+
+CHANCE = 2.0
+"""Standard errors within which a difference may be chance."""
+ALIKE = 0.01
+"""Wait ratios closer than this are the same for any purpose."""
+
+
+def simulated_words(shown: Shown, seed: int) -> str:
+    """What the figures show: how long a run, whose draws, and what was left out to be quick."""
+    run = shown.run
+    trained = shown.done_steps * shown.scenario.samples_per_step
+    size = f"{shown.done_steps} steps, {trained:,} rollouts trained, {run.events:,} events in {run.seconds:.2g} s, seed {seed}"
+    if shown.full:
+        return f"<b>The full run:</b> {size}."
+    lump = f" with the {shown.scenario.tool_calls:g} tool calls of a rollout lumped into one" if shown.lumped else ""
+    return f"<b>A short run{lump}:</b> {size}. The full one, {FULL_STEPS} steps, follows when the hand rests."
+
+
+def progress_words(done: float) -> str:
+    """How far the full run is."""
+    return f" Full run: {done:.0%}." if done else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """One quantity by both solvers. ``share``: whether they differ by points instead of percent."""
+
+    name: str
+    field: str
+    shown: Callable[[float], str]
+    unit: str = ""
+    share: bool = False
+
+
+PAIRS = (
+    Pair(name="Trainer wait ratio", field="trainer_wait_ratio", shown=percent, unit="of each step's time", share=True),
+    Pair(name="Rollout idle ratio", field="rollout_idle_ratio", shown=percent, unit="of all slot-time", share=True),
+    Pair(name="Staleness", field="staleness_versions", shown="{:.2f}".format, unit="versions, mean when trained"),
+    Pair(name="Step", field="step_s", shown=seconds, unit="wall-clock"),
+    Pair(name="Rollout", field="rollout_s", shown=seconds, unit="in its slot"),
+    Pair(name="In flight", field="in_flight_rollouts", shown=count, unit="rollouts that hold a slot"),
+    Pair(name="Queue", field="queued_groups", shown="{:.1f}".format, unit="finished groups"),
+    Pair(name="Trained tokens", field="trained_tokens_per_s", shown=count, unit="a second"),
+)
+
+
+def difference(pair: Pair, simulated: float, closed: float) -> str:
+    """Simulated less closed form, in points for a share, else in percent of the closed form."""
+    apart = 100.0 * (simulated - closed if pair.share else simulated / closed - 1.0 if closed else math.nan)
+    if math.isnan(apart):
+        return "no ratio to 0" if simulated else "the same"
+    if abs(apart) < 0.05:
+        return "the same"
+    return f"{apart:+.1f}{' points' if pair.share else '%'}".replace("-", "−")
+
+
+def cards(shown: Shown) -> str:
+    """Each quantity as simulated, by the closed form, and how far these are apart."""
+    blocks = []
+    for pair in PAIRS:
+        simulated = getattr(shown.run.operating_point, pair.field)
+        closed = getattr(shown.closed, pair.field)
+        blocks.append(
+            f'<div class="rlq-card"><dt>{pair.name}</dt>'
+            f'<dd class="rlq-number">{pair.shown(simulated)}<small>simulated</small></dd>'
+            f'<dd class="rlq-number rlq-closed">{pair.shown(closed)}<small>closed form</small></dd>'
+            f'<dd class="rlq-means">{pair.unit}</dd><dd class="rlq-apart">{difference(pair, simulated, closed)}</dd></div>'
+        )
+    return f'<dl class="rlq-cards">{"".join(blocks)}</dl>'
+
+
+def chance(shown: Shown, batches: int = 10) -> float:
+    """Standard error of the simulated wait ratio, from batches of steps, which hardly depend on each other."""
+    kept = shown.run.steps.iloc[shown.run.warm_up_steps :]
+    wait, length = kept["wait_s"].to_numpy(), (kept["end_s"] - kept["start_s"]).to_numpy()
+    if wait.size < batches:
+        return math.nan
+    apart = wait - length * wait.sum() / length.sum()
+    sums = np.array([part.sum() for part in np.array_split(apart, batches)])
+    return float(math.sqrt(batches / (batches - 1) * np.sum(sums**2)) / length.sum())
+
+
+def reasons(shown: Shown) -> list[str]:
+    """Known differences of the two solvers that this scenario meets."""
+    s = shown.scenario
+    pauses = (s.evaluate_every_steps and s.evaluation_s) or (s.checkpoint_every_steps and s.checkpoint_s)
+    found = [
+        (s.schedule == "async-drain" and s.max_staleness > 0,
+         "it holds the trainer, too, while the generator drains, where the closed form only loses generator time"),
+        (s.sandbox_start_s > 0 and s.sandbox_failure_ratio + s.sandbox_run_failure_ratio > 0,
+         "in it a failed sandbox ends its rollout early, where the closed form lets every rollout run its whole time"),
+        (s.schedule == "one-step-off" and pauses,
+         "in it evaluations and checkpoints overlap the next batch's generation, where the closed form adds them"),
+        (s.sandbox_start_s > 0 and s.sandbox_cap < s.concurrency,
+         "in it rollouts that wait for a sandbox hold their slots, where the closed form counts only those that have one"),
+    ]  # fmt: skip
+    return [words for applies, words in found if applies]
+
+
+def believe(shown: Shown) -> str:
+    """One sentence: which of the two to believe where they differ."""
+    gap = shown.run.operating_point.trainer_wait_ratio - shown.closed.trainer_wait_ratio
+    points = f"{100 * abs(gap):.1f} points"
+    if not shown.full:
+        return (
+            f"This short run begins empty and its wait is {points} from the closed form's: "
+            "judge neither before the full run is there."
+        )
+    error = chance(shown)
+    if abs(gap) <= ALIKE:
+        return f"The waits agree to {points}: take means from either, and spread, tails and order of events from the simulation."
+    if abs(gap) <= CHANCE * error:
+        return (
+            f"The waits are {points} apart, which chance alone explains (±{100 * CHANCE * error:.1f} points at "
+            f"{shown.done_steps} steps): another seed moves the simulation as far."
+        )
+    because = "; ".join(reasons(shown)) or (
+        "it has every length, group and budget as they fall, where the closed form reckons with means"
+    )
+    beyond = f"more than chance (±{100 * CHANCE * error:.1f})"
+    return f"The waits are {points} apart, {beyond}: believe the simulation, since {because}."
+
+
+def believe_html(shown: Shown) -> str:
+    return f'<p class="rlq-verdict" role="status">{escape(believe(shown))}</p>'
+
+
+def stall_html(shown: Shown) -> str:
+    """Why the run could not go on, in place of figures that would be empty."""
+    if not shown.cause:
+        return ""
+    run = shown.run
+    fates = run.groups["fate"].value_counts()
+    counted = ", ".join(f"{number:,} {fate}" for fate, number in fates.items() if number)
+    return (
+        f'<p class="rlq-stall" role="alert"><b>This run stalled after {shown.done_steps} of {run.asked_steps} steps:</b> '
+        f"{escape(run.stalled)}. Groups so far: {escape(counted) or 'none'}.</p>"
+    )
