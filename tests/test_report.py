@@ -272,6 +272,12 @@ def test_hosted_costs_more_where_discarded_rollouts_and_cached_reads_are_billed(
     prime, slime = break_even.cases(UNCHANGED)
     assert prime.hosted_with_waste() == pytest.approx((3.4283 - 2.04) / 0.4 + 2.04, abs=0.001)
     assert slime.hosted_with_waste() == pytest.approx(slime.hosted)
+    billed, free = prime.by_discard(billed=True), prime.by_discard(billed=False)
+    assert billed.own.tolist() == free.own.tolist()
+    place = abs(billed.x - 0.6).argmin()
+    assert billed.x[place] == pytest.approx(0.6)
+    assert billed.hosted[place] == pytest.approx(prime.hosted_with_waste())
+    assert set(free.hosted.tolist()) == {prime.hosted}
     again = sum(
         prime.scenario.mean_prompt_tokens * i / 16 + prime.scenario.mean_response_tokens * (i - 1) / 16
         for i in range(1, 17)
@@ -395,6 +401,10 @@ def test_a_csv_has_its_table_s_columns_and_rows(report):
         assert header == [each.name for each in one.columns]
         assert len(rows) == len(one.rows)
         assert len(set(header)) == len(header)
+        for cells, values in zip(rows, one.rows, strict=True):
+            for cell, value in zip(cells, values, strict=True):
+                assert cell == value if isinstance(value, str) else (value is None) == (cell == "")
+                assert isinstance(value, str | None) or float(cell) == pytest.approx(value, rel=1e-9)
 
 
 MONEY = {

@@ -39,6 +39,7 @@ def write(folder: Path, assumptions: Assumptions, say: Callable[[str], None]) ->
             each.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"out={folder}: no folder can be made there ({error.strerror})") from error
+    say("computing the report (the first time after an update the simulation is compiled: up to a minute more)")
     report = build(assumptions, say=lambda title: say(f"computing: {title}"))
     write_text(report, folder)
     say(f"written: {PAGE}, {len(report.tables)} tables, values of {len(report.figures)} figures")
