@@ -8,6 +8,7 @@ import math
 from collections import deque
 from heapq import heappop, heappush
 
+from rlqueue.decode_curve import token_s
 from rlqueue.rates import rates
 
 ALMOST_FULL = 0.99
@@ -25,6 +26,7 @@ class Replica:
         self.prefill_per_token = 2.0 * s.llm.active_params / (prefill_gpus * peak * s.prefill_mfu)
         self.apart = s.prefill_gpus_per_replica > 0
         self.room = s.kv_room_bytes / s.llm.kv_bytes_per_token(s.kv_precision)
+        self.curve, self.curve_s = s.decode_curve, {}
         self.batch = {}  # rollout -> order of joining; a dict keeps that order
         self.joined = 0
         self.ends = []  # heap of (depth, order of joining, rollout), with entries of some that have left
@@ -41,8 +43,17 @@ class Replica:
         reads = r["shared_s"] + r["experts_s"] * (1.0 - r["miss"] ** k) + r["kv_s_per_token"] * self.context
         return r["overhead_s"], k * r["compute_s"], reads, k * r["kv_s_per_token"]
 
+    def _token_s(self):
+        """By a measured curve, whatever the context."""
+        k = len(self.batch)
+        if k not in self.curve_s:
+            self.curve_s[k] = float(token_s(self.curve, k))
+        return self.curve_s[k]
+
     def seconds(self, tokens):
         """Decoding time in which each request of the batch samples so many tokens."""
+        if self.curve:
+            return tokens * self._token_s()
         overhead, compute, reads, slope = self._roofline()
         flat = min(tokens, max(0.0, (compute - reads) / slope))  # as long as compute is the slower of the two
         rest = tokens - flat
@@ -53,6 +64,8 @@ class Replica:
 
     def tokens(self, seconds):
         """The inverse of ``seconds``."""
+        if self.curve:
+            return seconds / self._token_s()
         overhead, compute, reads, slope = self._roofline()
         budget = seconds * self.roof["accept_length"]
         flat = min(budget / (overhead + max(compute, reads)), max(0.0, (compute - reads) / slope))

@@ -98,7 +98,7 @@ def hard_scenarios(count, seed):
     """
     rng = np.random.default_rng(seed)
     corners = (
-        ("partial-rollout", {"prefill_gpus_per_replica": 2}, 2.0),
+        ("partial-rollout", {"prefill_gpus_per_replica": 2}, 2.1),
         (
             "lent-trainer",
             {

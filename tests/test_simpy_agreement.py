@@ -86,7 +86,8 @@ def assert_same_run(plain, fast):
     assert plain.trainer_wait_ratio == pytest.approx(point.trainer_wait_ratio, abs=ROUNDING)
     assert plain.staleness == pytest.approx(point.staleness_versions, abs=ROUNDING)
     assert plain.in_flight == pytest.approx(point.in_flight_rollouts, rel=ROUNDING)
-    assert plain.rollout_s == pytest.approx(point.rollout_s, rel=ROUNDING)
+    if not math.isnan(plain.rollout_s):
+        assert plain.rollout_s == pytest.approx(point.rollout_s, rel=ROUNDING)
 
 
 # Four of each schedule under each family: every knob of the semantics is at work in many of them
@@ -98,6 +99,11 @@ def test_on_the_same_draws_both_make_the_same_run(scenario):
 @pytest.mark.parametrize("scenario", list(hard_scenarios(60, seed=2028)), ids=lambda scenario: scenario.name)
 def test_in_the_corners_where_several_rules_meet_they_make_the_same_run(scenario):
     assert_same_run(*both(scenario, seed=1))
+
+
+@pytest.mark.parametrize("scenario", random_scenarios(21, seed=2029), ids=lambda scenario: scenario.name)
+def test_at_a_measured_decode_rate_they_make_the_same_run(scenario):
+    assert_same_run(*both(dataclasses.replace(scenario, decode_curve="1: 99, 4: 300, 16: 910"), seed=1))
 
 
 # Equal times everywhere: the order at one moment decides. One replica, since rounding parts what is equal on two
@@ -113,7 +119,7 @@ def test_without_any_spread_both_order_what_happens_at_one_moment_alike(scenario
 @pytest.mark.parametrize("name", preset_names())
 def test_the_first_steps_of_a_published_run_are_the_same(name):
     scenario = Scenario.from_data(name)
-    assert_same_run(*both(dataclasses.replace(scenario, concurrency=min(scenario.concurrency, 512)), seed=3, steps=2))
+    assert_same_run(*both(dataclasses.replace(scenario, concurrency=min(scenario.concurrency, 256)), seed=3, steps=2))
 
 
 def interval(mine, theirs, level):
@@ -129,7 +135,7 @@ def interval(mine, theirs, level):
 
 def test_on_draws_of_their_own_they_agree_within_the_chance_of_replications():
     # 42 scenarios x 3 figures: at 1 - 0.01 / 126 each, two right programs fail once in a hundred choices of seeds
-    scenarios, seeds = random_scenarios(42, seed=3), range(6)
+    scenarios, seeds = random_scenarios(42, seed=3), range(5)
     for scenario in scenarios:
         mine = [run(scenario, seed, 12) for seed in seeds]
         theirs = [simulate(scenario, seed + 100, 12).operating_point for seed in seeds]
