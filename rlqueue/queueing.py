@@ -68,10 +68,11 @@ def solve_grid(scenario: Scenario, **axes: np.ndarray) -> dict[str, np.ndarray]:
     Raises:
         ValueError: another knob, or a value that no scenario may have.
     """
-    for name, values in axes.items():
+    for name in axes:
         require_known("axis", name, GRID_KNOBS)
-        for extreme in (np.min(values), np.max(values)):
-            dataclasses.replace(scenario, cluster_gpus=0, **{name: extreme.item()})
+    # Every limit is one knob's own, or a lower one: all smallest values together, then all largest, are refused or nothing is.
+    for extreme in (np.min, np.max):
+        dataclasses.replace(scenario, cluster_gpus=0, **{name: extreme(values).item() for name, values in axes.items()})
     grid = rates_grid(scenario, axes)
     points = _points(scenario, grid.reshape(-1)).reshape(grid.shape)
     return {name: points[name] for name in points.dtype.names}
