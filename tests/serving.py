@@ -90,7 +90,8 @@ def serve(notebooks: Path = PAGE, *options: str) -> Iterator[Server]:
         str(notebooks),
         *options,
     ]
-    environment = {name: value for name, value in os.environ.items() if name not in {"HOST", "PORT"}}
+    # A shell's HOST must change nothing: the page is for localhost unless --host says otherwise.
+    environment = {name: value for name, value in os.environ.items() if name != "PORT"} | {"HOST": "0.0.0.0"}  # noqa: S104
     with tempfile.TemporaryDirectory() as folder:
         log_file = Path(folder) / "server.log"
         with log_file.open("w") as log:

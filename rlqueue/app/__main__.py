@@ -1,4 +1,7 @@
-"""`python -m rlqueue.app`: serve the notebooks as pages. PORT and HOST in the environment are the defaults of the options."""
+"""`python -m rlqueue.app`: serve the notebooks as pages. PORT in the environment is the default of the option.
+
+HOST is not: some shells export it as the machine's name, and a page served to a whole network must be meant.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m rlqueue.app", description="Serve rlqueue's notebooks as web pages."
     )
-    parser.add_argument(
-        "--host", default=os.environ.get("HOST", "localhost"), help="address to listen on (default %(default)s)"
-    )
+    parser.add_argument("--host", default="localhost", help="address to listen on (default %(default)s)")
     parser.add_argument("--port", type=int, default=os.environ.get("PORT", "8866"), help="port (default %(default)s)")
     parser.add_argument("--no-browser", action="store_true", help="don't open a browser")
     parser.add_argument(
