@@ -4,8 +4,8 @@ import dataclasses
 import re
 
 import pytest
+from intruder import Intruder, connected
 from test_explorer import text
-from test_safety import Intruder, _connected
 
 from rlqueue import Scenario
 from rlqueue.app import controls, panels
@@ -25,6 +25,9 @@ NAMES = {
 # Data of a drawn figure as plotly holds them, numbers from whatever kind of array.
 DRAWN = """name => document.querySelector(`figure[data-plot=${name}] .rlq-canvas`).data.map(
     ({x, y, z}) => [x, y, z].map(values => values && Array.from(values, each => each?.length ? Array.from(each) : each)))"""
+NAMES_DRAWN = (
+    """name => document.querySelector(`figure[data-plot=${name}] .rlq-canvas`).data.map(({name}) => name ?? null)"""
+)
 OVERFLOWING = """() => [...document.querySelectorAll('.rlq-explorer *')].filter(each => {
     const box = each.getBoundingClientRect();
     return box.width && !each.closest('svg, select, .noUi-target, .rlq-canvas') && box.right > innerWidth + 1; })
@@ -41,20 +44,26 @@ def moved(state, knob, value):
 
 
 def shows(here, state):
-    """Wait until the page shows the state, then compare its words, numbers and traces with what the model gives."""
+    """Wait until the page shows the state, then compare the closed form's words, numbers and traces with what the model gives.
+
+    What is simulated is deterministic as well, but refined as soon as the hand rests: tests of their own are about that.
+    """
     here.page.wait_for_selector(f".rlq-plots[data-stamp='{stamp(state.scenario)}']")
     found = answer(state)
-    assert squeezed(here.page.locator(".rlq-cards").inner_text()) == squeezed(text(panels.cards(found)))
+    closed = [merit.text for merit in panels.merits(found) if merit.name != "Hosted"]
+    assert here.page.locator(".rlq-closed b").all_inner_texts() == closed
     assert squeezed(here.page.locator(".rlq-lesser").inner_text()) == squeezed(
-        text(panels.lesser(found).split("</dl>")[0])
+        text(panels.lesser(found).split("</h3>")[1].split("</dl>")[0])
     )
-    assert squeezed(here.page.locator(".rlq-verdict").inner_text()) == squeezed(found.verdict)
+    assert squeezed(here.page.locator(".rlq-verdict").inner_text()) == squeezed(f"{found.point.kind}{found.verdict}")
     for name, figure in figures(found).items():
         drawn = here.page.evaluate(DRAWN, name)
-        for (x, y, z), trace in zip(drawn, figure["data"], strict=True):
-            assert x == numbers(trace["x"])
-            assert y == numbers(trace["y"])
-            assert z == numbers(trace.get("z"))
+        names = here.page.evaluate(NAMES_DRAWN, name)
+        assert names == [trace.get("name") for trace in figure["data"]]
+        for (x, y, _), trace in zip(drawn, figure["data"], strict=True):
+            if trace.get("name", "").endswith("closed form"):
+                assert x == numbers(trace["x"])
+                assert y == numbers(trace["y"])
 
 
 def squeezed(words):
@@ -87,7 +96,7 @@ def test_the_first_published_run_is_there_with_all_its_figures(visit, explorer):
     assert here.page.locator("figure h3").all_inner_texts() == [
         figure["layout"]["title"]["text"] for figure in figures(answer(opened())).values()
     ]
-    assert len(here.paths("wait")) == 2
+    assert len(here.paths("wait")) >= 4
     assert here.page.locator("figure[data-plot=cost] .barlayer .bars").count() == 4
     assert here.page.locator("figure[data-plot=map] .heatmaplayer image").count() == 1
     assert here.page.locator("figure[data-plot=map] .contourlayer path").count() > 2
@@ -102,12 +111,14 @@ def test_each_slider_moved_by_keyboard_shows_what_solve_gives(visit, explorer, k
     control = next(each for each in controls.MAIN if each.knob == knob)
     stops = controls.stops(control, opened())
     place = 0 if places is None else stops.index(getattr(opened().scenario, knob)) + places
-    before = here.paths("wait"), here.page.locator(".rlq-cards").inner_text()
+    before = here.page.evaluate(DRAWN, "wait"), here.page.locator(".rlq-cards").inner_text()
     assert here.press(NAMES[knob], key) == stamp(moved(opened(), knob, stops[place]).scenario)
     shows(here, moved(opened(), knob, stops[place]))
     assert here.page.locator(".rlq-cards").inner_text() != before[1]
     if knob != "generator_gpus":  # the curves are over the split: along them only the marker moves
-        assert all(new != old for new, old in zip(here.paths("wait")[:1], before[0][:1], strict=True))
+        assert all(
+            new != old for new, old in zip(here.page.evaluate(DRAWN, "wait")[2:5:2], before[0][2:5:2], strict=True)
+        )
     assert here.slider(NAMES[knob]).get_attribute("aria-valuetext") == controls.label(control, stops[place], opened())
 
 
@@ -118,10 +129,12 @@ def test_a_drag_ends_where_the_hand_stopped_and_draws_on_the_way(visit, explorer
     drawn = int(here.plots.get_attribute("data-drawn"))
     here.page.mouse.move(x, y)
     here.page.mouse.down()
-    for step in range(30):
-        here.page.mouse.move(x - 4 * step, y)
+    for step in range(400):  # on a busy machine one drags longer
+        here.page.mouse.move(x - 4 * (15 + step % 15), y)
         here.page.wait_for_timeout(30)
-    during = int(here.plots.get_attribute("data-drawn"))
+        during = int(here.plots.get_attribute("data-drawn"))
+        if during - drawn >= 5 and step > 20:
+            break
     here.page.mouse.up()
     read = here.slider(NAMES["generator_gpus"]).get_attribute("aria-valuetext")
     trainer, generator = map(int, read.split(" : "))
@@ -183,7 +196,7 @@ def test_a_place_that_no_slider_has_is_refused_when_it_comes_over_the_websocket(
     here = visit(explorer)
     html = here.page.content()
     kernel_id = re.search('"kernelId": ?"([^"]+)"', html)[1]
-    socket = _connected(explorer.port, kernel_id)
+    socket = connected(explorer.port, kernel_id)
     intruder = Intruder(socket=socket, kernel_id=kernel_id, html=html)
     sliders = {
         state["description"]: comm

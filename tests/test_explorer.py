@@ -12,8 +12,9 @@ from rlqueue import Scenario, cost, solve
 from rlqueue.app import controls, findings, origins, panels
 from rlqueue.app.answers import answer
 from rlqueue.app.explorer import Explorer, download, stamp
+from rlqueue.app.simulated import Fidelity
 from rlqueue.app.state import State, kind_of, opened, value_of, with_value
-from rlqueue.presets import preset, preset_names
+from rlqueue.presets import preset, preset_names, reported
 
 
 def text(markup):
@@ -94,8 +95,24 @@ def test_the_cards_hold_what_solve_and_cost_give():
     }
 
 
-def test_each_card_says_that_it_is_a_closed_form():
-    assert panels.cards(answer(opened())).count("closed form") == len(panels.merits(answer(opened())))
+def test_each_card_is_simulated_and_has_the_closed_form_beside_it():
+    found = answer(opened())
+    simulated, closed = panels.shown_merits(found), panels.merits(found)
+    seen = panels.cards(found)
+    for merit, other in zip(simulated, closed, strict=True):
+        assert f">{merit.text}<" in seen
+        if merit.name != "Hosted":
+            assert f'<dd class="rlq-closed"><b>{other.text}</b> {origins.kind_tag("closed form")}</dd>' in seen
+    assert seen.count(origins.kind_tag("simulated")) == len(closed) - 1
+    assert seen.count(origins.kind_tag("list price")) == 1
+
+
+def test_what_was_simulated_is_said_exactly():
+    found = answer(opened())
+    assert found.simulated.fidelity == Fidelity(steps=8, lumped=True)
+    said = text(panels.how(found))
+    assert "Cards: seed 0, 8 steps, tool calls lumped." in said
+    assert f"Curves through {len(found.simulated.curve.simulated)} splits: seed 0, " in said
 
 
 def test_a_cost_on_an_assumed_price_says_so():
@@ -110,8 +127,11 @@ def test_a_cost_on_an_assumed_price_says_so():
 
 def test_reported_values_stand_beside_with_kind_and_deviation():
     seen = text(panels.cards(answer(opened())))
-    assert "reported 30% (printed), here −0.9 points" in seen
-    assert "reported $3.17 (derived), here the same" in seen
+    point, bill = answer(opened()).simulated.point, answer(opened()).simulated.bill
+    apart = f"{100 * (point.trainer_wait_ratio - 0.3):+.1f} points".replace("-", "−")
+    assert f"reported 30% (printed), here {apart}" in seen
+    apart = f"{100 * (bill.usd_per_mtok / reported('prime-rl-qwen3-235b')['usd_per_mtok'].value - 1):+.1f}%"
+    assert f"reported $3.17 (derived), here {apart.replace('-', '−')}" in seen
     assert "reported $3.43 (printed), here the same" in seen
     behind = text(panels.lesser(answer(opened())))
     assert "reported 2.75/s (printed), here +0.1%" in behind

@@ -1,6 +1,7 @@
 """The figures' numbers against solve and cost, one split or cell at a time; plotly's own validation of what they are made of."""
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from rlqueue import cost, solve
 from rlqueue.app.answers import answer, reported_value
-from rlqueue.app.figures import PART_NAMES, cost_ceiling, decades, figures, nice, on_line
+from rlqueue.app.figures import APART, PART_NAMES, cost_ceiling, decades, figures, nice, on_line
+from rlqueue.app.simulated import GIVEN_UP, QUICK_EVENTS, outcome, quick_fidelity
 from rlqueue.app.state import State, opened, with_value
 from rlqueue.cost import PARTS
 from rlqueue.presets import preset_names
@@ -40,16 +42,19 @@ def test_every_figure_has_a_title_and_says_its_method(found):
     for figure in figures(found).values():
         title = figure["layout"]["title"]
         assert title["text"]
-        assert title["subtitle"]["text"].startswith(found.point.kind)
+        assert title["subtitle"]["text"].startswith(("simulated", "closed form"))
+    assert figures(found)["wait"]["layout"]["title"]["subtitle"]["text"].startswith(
+        f"simulated, seed 0, {'' if not found.simulated.curve_fidelity.cut else 'up to '}"
+    )
 
 
-def test_both_ratios_are_those_of_solve_at_each_split(found):
+def test_the_thin_lines_are_those_of_solve_at_each_split(found):
     figure = figures(found)["wait"]
     for name, field in (("trainer waits", "trainer_wait_ratio"), ("rollout slots idle", "rollout_idle_ratio")):
-        drawn = trace(figure, name)
-        for gpus, trainer, value in zip(drawn["x"], drawn["customdata"], drawn["y"], strict=True):
+        drawn = trace(figure, f"{name}, closed form")
+        assert drawn["line"]["width"] < trace(figure, name)["line"]["width"]
+        for gpus, value in zip(drawn["x"], drawn["y"], strict=True):
             scenario = with_value(found.state.scenario, "generator_gpus", int(gpus))
-            assert trainer == scenario.trainer_gpus
             assert value == pytest.approx(getattr(solve(scenario), field), abs=1e-12)
 
 
@@ -57,7 +62,9 @@ def test_the_present_point_is_the_scenario_s():
     found = answer(moved(opened(), generator_gpus=128, concurrency=4_000))
     now = trace(figures(found)["wait"], "this scenario")
     assert now["x"] == [128, 128]
-    assert now["y"] == [found.point.trainer_wait_ratio, found.point.rollout_idle_ratio]
+    point = found.simulated.point
+    assert point.kind == "simulated"
+    assert now["y"] == [point.trainer_wait_ratio, point.rollout_idle_ratio]
     assert figures(found)["wait"]["layout"]["shapes"][0]["x0"] == 128
 
 
@@ -69,12 +76,29 @@ def test_the_reported_point_stays_where_the_run_was():
     assert ranged["error_y"]["value"] == pytest.approx(0.15)
 
 
+def test_the_curves_go_through_what_was_simulated(found):
+    figure, fidelity = figures(found)["wait"], quick_fidelity(found.state)
+    drawn = trace(figure, "trainer waits")
+    splits = [int(split) for split in found.simulated.curve.simulated]
+    assert found.state.scenario.generator_gpus in splits
+    for split in splits:
+        point = outcome(
+            with_value(found.state.scenario, "generator_gpus", split), fidelity, 0, GIVEN_UP * QUICK_EVENTS
+        ).point
+        assert drawn["y"][list(drawn["x"]).index(split)] == point.trainer_wait_ratio
+    assert list(trace(figure, "simulated splits")["x"]) == 2 * splits
+
+
 def test_the_bars_of_a_split_add_up_to_its_cost(found):
-    bars = [trace(figures(found)["cost"], PART_NAMES[part]) for part in PARTS]
+    figure, curve = figures(found)["cost"], found.simulated.curve
+    bars = [trace(figure, PART_NAMES[part]) for part in PARTS]
+    thin = trace(figure, "in sum, closed form")
     for place, gpus in enumerate(found.frame.splits):
         scenario = with_value(found.state.scenario, "generator_gpus", int(gpus))
-        total = sum(bar["y"][place] for bar in bars)
-        assert total == pytest.approx(cost(scenario, solve(scenario)).usd_per_mtok, rel=1e-9)
+        assert sum(bar["y"][place] for bar in bars) == pytest.approx(curve.by_split["usd_per_mtok"][place], rel=1e-12)
+        assert thin["y"][place] == pytest.approx(cost(scenario, solve(scenario)).usd_per_mtok, rel=1e-9)
+    here = list(found.frame.splits).index(found.state.scenario.generator_gpus)
+    assert sum(bar["y"][here] for bar in bars) == pytest.approx(found.simulated.bill.usd_per_mtok, rel=1e-9)
 
 
 def test_a_part_that_is_nowhere_is_not_in_the_key():
@@ -83,7 +107,8 @@ def test_a_part_that_is_nowhere_is_not_in_the_key():
     assert shown["sandboxes"] is False
     assert shown["discarded"] is True
     assert [each["name"] for each in figure["layout"]["meta"]["key"]] == [
-        "trainer busy", "trainer waiting", "generator useful", "discarded", "hosted $3.43", "this scenario",
+        "trainer busy", "trainer waiting", "generator useful", "discarded", "hosted $3.43", "closed form",
+        "this scenario",
     ]  # fmt: skip
     priced = dataclasses.replace(opened().scenario, sandbox_usd_per_hour=0.1)
     drawn = figures(answer(State(preset=opened().preset, scenario=priced)))["cost"]
@@ -104,7 +129,7 @@ def test_the_cost_axis_stands_still_until_the_cost_would_leave_it():
     assert len(set(ends)) == 1
     for gpus in (8, 16, 48, 248):
         found = answer(moved(opened(), generator_gpus=gpus))
-        assert cost_ceiling(found) > found.bill.usd_per_mtok
+        assert cost_ceiling(found) > found.shown_bill.usd_per_mtok
 
 
 def test_every_cell_of_the_map_is_what_solve_gives(found):
@@ -144,6 +169,17 @@ def test_a_point_on_a_line_of_equal_wait():
     assert on_line(x, y, z, 0.25, 0.5) == (2.0, pytest.approx(0.75))
     assert on_line(x, y, z, 0.25, 0.0) == (0.0, pytest.approx(0.75))
     assert on_line(x, y, z + 1.0, 0.25, 0.5) is None
+
+
+def test_labels_of_equal_wait_keep_apart(found):
+    texts = [each for each in figures(found)["map"]["data"] if each.get("mode") == "text"]
+    x, y = found.wait_map.generator_gpus, np.log10(found.wait_map.concurrency)
+    places = [
+        (a / (x[-1] - x[0]), b / (y[-1] - y[0])) for each in texts for a, b in zip(each["x"], each["y"], strict=True)
+    ]
+    assert len(places) >= 2
+    for one, other in itertools.combinations(places, 2):
+        assert abs(one[0] - other[0]) >= APART[0] or abs(one[1] - other[1]) >= APART[1]
 
 
 @pytest.mark.parametrize(("value", "ceiling"), [(5.5, 7.0), (7.0, 7.0), (7.01, 10.0), (0.34, 0.4), (132.0, 150.0)])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlqueue.advice import Move, moves, verdict
+from rlqueue.app.simulated import Fidelity, Simulated, quick
 from rlqueue.app.state import Frame, State, frame
 from rlqueue.cost import Bill, cost
 from rlqueue.operating_point import OperatingPoint
@@ -33,12 +34,21 @@ class WaitMap:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MapSoFar:
+    """Simulated cells of the map, not a number where nothing was simulated yet, infinite where a run came to no step."""
+
+    fidelity: Fidelity
+    cells: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answer:
-    """One scenario, answered.
+    """One scenario, answered twice: by the closed form, and by what there was time to simulate.
 
     Attributes:
-        by_split: arrays over ``frame.splits``: the fields of ``sweep.split_grid``.
-        start: operating point and bill of the preset, to compare with.
+        point, bill, moves, verdict, by_split, wait_map: the closed form's. by_split: arrays over ``frame.splits``, the fields of
+            ``sweep.split_grid``. start_bill: of the preset, to compare with.
+        simulated, map_so_far: the simulation's.
     """
 
     state: State
@@ -50,15 +60,27 @@ class Answer:
     verdict: str
     by_split: dict[str, Any]
     wait_map: WaitMap
+    simulated: Simulated
+    map_so_far: MapSoFar | None = None
+
+    @property
+    def shown_point(self) -> OperatingPoint:
+        """The point that the page shows large: the simulated one, where a run came to one."""
+        return self.simulated.point or self.point
+
+    @property
+    def shown_bill(self) -> Bill:
+        return self.simulated.bill or self.bill
 
 
 def answer(state: State) -> Answer:
-    """All that the page says about a state, by the closed form."""
+    """All that the page says about a state while the hand moves: the closed form, and a few short runs."""
     scenario = state.scenario
     point = solve(scenario)
     bill = cost(scenario, point)
     found = moves(scenario, point)
     around = frame(scenario)
+    by_split = split_grid(scenario, generator_gpus=around.splits, trainer_gpus=around.gpus - around.splits)
     return Answer(
         state=state,
         frame=around,
@@ -67,8 +89,9 @@ def answer(state: State) -> Answer:
         start_bill=_start_bill(state.start),
         moves=found,
         verdict=verdict(point, found, bill),
-        by_split=split_grid(scenario, generator_gpus=around.splits, trainer_gpus=around.gpus - around.splits),
+        by_split=by_split,
         wait_map=wait_map(scenario),
+        simulated=quick(state, by_split),
     )
 
 

@@ -6,6 +6,9 @@ the page shows that; widgets hold nothing that the scenario does not.
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
+import logging
 from functools import partial
 from html import escape
 from typing import Any
@@ -20,6 +23,7 @@ from rlqueue.app.answers import Answer, answer
 from rlqueue.app.figures import figures
 from rlqueue.app.guard import guarded, reported, status_line
 from rlqueue.app.plot import Plots
+from rlqueue.app.refining import known_map, refine
 from rlqueue.app.state import State, kind_of, opened, preset_row, with_value
 from rlqueue.cost import usd_per_gpu_hour
 from rlqueue.presets import preset, preset_names
@@ -27,6 +31,7 @@ from rlqueue.scenario import Scenario
 from rlqueue.tco import tco
 
 MOVES = 3
+log = logging.getLogger(__name__)
 
 
 def stamp(scenario: Scenario) -> str:
@@ -34,21 +39,23 @@ def stamp(scenario: Scenario) -> str:
     return f"{scenario.trainer_gpus}:{scenario.generator_gpus} S={scenario.max_staleness:g} C={scenario.concurrency}"
 
 
-def page() -> None:
-    """Show the explorer in a notebook."""
-    display(Explorer().box)
+def page(state: State | None = None) -> None:
+    """Show the explorer in a notebook; with the first preset unless a state is given."""
+    display(Explorer(state).box)
 
 
 class Explorer:
     """The page's widgets around one state; ``box`` holds them all."""
 
-    def __init__(self) -> None:
-        self.state = opened()
+    def __init__(self, state: State | None = None) -> None:
+        self.state = state or opened()
+        self._found = answered(self.state)
+        self._refining: asyncio.Task | None = None
         self._loading = False
         self._status = status_line()
         self._build()
         self._arrange()
-        self._show(answer(self.state))
+        self._show(self._found)
         self._listen()
 
     # What happens
@@ -68,35 +75,70 @@ class Explorer:
         self._go(opened(self.state.preset))
 
     def _apply(self, place: int, _: Any) -> None:
-        found = answer(self.state).moves
+        found = self._found.moves
         if place < len(found):
             self._go(State(preset=self.state.preset, scenario=found[place].scenario))
 
     def _go(self, state: State, moved: controls.Control | None = None) -> None:
         """Take a new state: compute first, so that a scenario that can't be answered changes nothing."""
-        found = answer(state)
+        self._stop_refining()
+        found = answered(state)
         self.state = state
         self._show(found, moved)
+        self._rest()
+
+    # What happens when the hand rests
+
+    def _rest(self) -> None:
+        """Begin the longer runs, on the kernel's own loop; where there is none (a plain interpreter), the short ones stay."""
+        self._stop_refining()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        self._refining = loop.create_task(self._refine(self._found))
+
+    def _stop_refining(self) -> None:
+        if self._refining is not None:
+            self._refining.cancel()
+            self._refining = None
+
+    async def _refine(self, found: Answer) -> None:
+        try:
+            await refine(found, self._refined)
+        except Exception:
+            log.exception("the longer runs failed")  # the short ones are still on the page
+            self._how.value = panels.how(self._found)
+
+    def _refined(self, found: Answer, progress: float) -> None:
+        """Show what the longer runs have given so far: the state is the same, so nothing but numbers and figures changes."""
+        self._found = found
+        self._numbers(found, progress)
 
     # What is shown
 
     def _show(self, found: Answer, moved: controls.Control | None = None) -> None:
         state = found.state
+        self._found = found
         self._set_controls(moved)
-        self._cards.value = panels.cards(found)
-        self._lesser.value = panels.lesser(found)
-        self._verdict.value = panels.verdict_html(found)
+        self._numbers(found)
         for place, button in enumerate(self._moves):
             there = place < len(found.moves)
             button.layout.display = "" if there else "none"
             if there:
                 button.description = panels.move_words(found.moves[place])
-        self._figures = figures(found)
-        self._plots.update(self._figures, stamp=stamp(state.scenario))
         self._download.value = download(state)
         self._about.value = about(state)
         self._hints_now(found)
         self._unfolded(found)
+
+    def _numbers(self, found: Answer, progress: float | None = None) -> None:
+        self._cards.value = panels.cards(found)
+        self._lesser.value = panels.lesser(found)
+        self._verdict.value = panels.verdict_html(found)
+        self._how.value = panels.how(found, progress)
+        self._figures = figures(found)
+        self._plots.update(self._figures, stamp=stamp(found.state.scenario))
 
     def _set_controls(self, moved: controls.Control | None) -> None:
         self._loading = True
@@ -131,25 +173,36 @@ class Explorer:
         self._download, self._about = widgets.HTML(), widgets.HTML()
         self._holders = {control: controls.widget(control, self.state) for control in (*controls.MAIN, *controls.MORE)}
         self._hints = {control: widgets.HTML() for control in self._holders}
-        self._cards, self._lesser, self._verdict = widgets.HTML(), widgets.HTML(), widgets.HTML()
+        self._cards, self._lesser, self._verdict, self._how = (widgets.HTML() for _ in range(4))
         self._moves = [widgets.Button() for _ in range(MOVES)]
-        self._plots = Plots(figures(answer(self.state)))
+        self._plots = Plots(figures(self._found))
         self._texts = [widgets.HTML(), widgets.HTML()]
 
     def _arrange(self) -> None:
         header = box("rlq-header", [self._preset, self._again, self._download, self._about])
         sliders = box("rlq-sliders", [self._block(control) for control in controls.MAIN])
         more = box("rlq-more", [self._block(control) for control in controls.MORE])
-        heading = widgets.HTML("<h3>Best single moves</h3>")
+        heading = widgets.HTML(f"<h3>Best single moves {origins.kind_tag('closed form')}</h3>")
         moves = box("rlq-moves", [heading, *self._moves])
-        said = box("rlq-said", [self._verdict, moves])
         self._folds = widgets.Accordion(
             [more, *self._texts],
             titles=("More knobs of this run", "Two costs, and facts that don't agree", "Where these numbers come from"),
         )
         self.box = box(
             "rlq-explorer",
-            [Aids(), header, sliders, self._status, self._cards, said, self._plots, self._lesser, self._folds],
+            [
+                Aids(),
+                header,
+                sliders,
+                self._status,
+                self._how,
+                self._cards,
+                self._verdict,
+                self._plots,
+                moves,
+                self._lesser,
+                self._folds,
+            ],
         )
 
     def _block(self, control: controls.Control) -> widgets.Box:
@@ -162,7 +215,19 @@ class Explorer:
         self._again.on_click(reported(self._reset, self._status))
         for place, button in enumerate(self._moves):
             button.on_click(reported(partial(self._apply, place), self._status))
-        self._folds.observe(lambda _: self._unfolded(answer(self.state)), "selected_index")
+        self._folds.observe(lambda _: self._unfolded(self._found), "selected_index")
+        self._plots.on_msg(self._opened)
+
+    def _opened(self, _: Any, message: Any, __: Any) -> None:
+        """A page has opened: before that, in a kernel kept warm for a visitor, the longer runs would be for nobody."""
+        if isinstance(message, dict) and message.get("kind") == "opened":
+            self._rest()
+
+
+def answered(state: State) -> Answer:
+    """The answer while the hand moves, with the cells of the map that were simulated before."""
+    found = answer(state)
+    return dataclasses.replace(found, map_so_far=known_map(found))
 
 
 def box(name: str, children: list[widgets.Widget]) -> widgets.Box:

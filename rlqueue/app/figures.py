@@ -51,19 +51,35 @@ def mark(name: str, shape: str, colour: str) -> dict[str, str]:
     return {"name": name, "shape": shape, "colour": colour}
 
 
+CURVES = (
+    ("trainer_wait_ratio", "trainer waits", WAIT, "solid", "rgba(0, 114, 178, 0.2)"),
+    ("rollout_idle_ratio", "rollout slots idle", IDLE, "dash", "rgba(230, 159, 0, 0.25)"),
+)
+THIN = 1.3
+CLOSED = ", closed form"
+
+
 def wait_by_split(answer: Answer) -> dict[str, Any]:
-    """Who waits: both ratios against the split, with the present point and the reported one."""
-    state, point, splits = answer.state, answer.point, answer.frame.splits
-    trainer = answer.frame.gpus - splits
+    """Who waits: both ratios against the split, simulated and by closed form, with the present point and the reported one."""
+    state, point, splits = answer.state, answer.shown_point, answer.frame.splits
+    curve, trainer = answer.simulated.curve, answer.frame.gpus - answer.frame.splits
     lines = [
-        {"type": "scatter", "mode": "lines+markers" if len(splits) < 6 else "lines", "name": name, "x": splits,
-         "y": answer.by_split[field], "customdata": trainer, "line": {"color": colour, "width": 2.5, "dash": dash},
+        {"type": "scatter", "mode": "lines", "name": name, "x": splits, "y": curve.by_split[field], "customdata": trainer,
+         "line": {"color": colour, "width": 2.5, "dash": dash},
          "hovertemplate": f"%{{x}} generator, %{{customdata}} trainer GPUs<br>{name} %{{y:.1%}}<extra></extra>"}
-        for field, name, colour, dash in (
-            ("trainer_wait_ratio", "trainer waits", WAIT, "solid"),
-            ("rollout_idle_ratio", "rollout slots idle", IDLE, "dash"),
-        )
+        for field, name, colour, dash, _ in CURVES
     ]  # fmt: skip
+    thin = [
+        {"type": "scatter", "mode": "lines", "name": name + CLOSED, "x": splits, "y": answer.by_split[field],
+         "hoverinfo": "skip", "line": {"color": colour, "width": THIN, "dash": dash}}
+        for field, name, colour, dash, _ in CURVES
+    ]  # fmt: skip
+    places = np.searchsorted(splits, curve.simulated)
+    dots = {
+        "type": "scatter", "mode": "markers", "name": "simulated splits", "hoverinfo": "skip", "x": np.tile(curve.simulated, 2),
+        "y": np.concatenate([curve.by_split[field][places] for field, *_ in CURVES]), "cliponaxis": False,
+        "marker": {"size": 6, "color": [colour for _, _, colour, *_ in CURVES for _ in places]},
+    }  # fmt: skip
     now = {
         "type": "scatter", "mode": "markers", "name": "this scenario", "x": [state.scenario.generator_gpus] * 2,
         "y": [point.trainer_wait_ratio, point.rollout_idle_ratio], "cliponaxis": False, "hoverinfo": "skip",
@@ -79,12 +95,13 @@ def wait_by_split(answer: Answer) -> dict[str, Any]:
         "error_y": {"type": "constant", "value": reach, "color": REPORTED, "thickness": 2, "visible": reach > 0},
         "hovertemplate": _reported_hover(answer), "cliponaxis": False,
     }  # fmt: skip
+    bands = [_band(answer, field, fill) for field, _, _, _, fill in CURVES]
     return {
-        "data": [*lines, now, reported],
+        "data": [*bands, *thin, *lines, dots, now, reported],
         "layout": {
             "title": {
                 "text": "Who waits at each split",
-                "subtitle": {"text": "closed form · share of a step, of slot-time"},
+                "subtitle": {"text": _method(answer, "share of a step, of slot-time")},
             },
             "xaxis": _split_axis(answer),
             "yaxis": {"range": [-0.02, 1.02], "tickformat": ".0%", "fixedrange": True, "dtick": 0.25},
@@ -93,6 +110,7 @@ def wait_by_split(answer: Answer) -> dict[str, Any]:
                 "key": [
                     mark("trainer waits", "line", WAIT),
                     mark("rollout slots idle", "dash", IDLE),
+                    mark("closed form", "thin", WAIT),
                     mark("this scenario", "dot", WAIT),
                     *([mark("reported wait", "diamond", REPORTED)] if there else []),
                 ]
@@ -101,6 +119,24 @@ def wait_by_split(answer: Answer) -> dict[str, Any]:
             "margin": MARGIN,
         },
     }
+
+
+def _method(answer: Answer, what: str) -> str:
+    """The kind of the figure's numbers, how they were got, and what they are."""
+    if not len(answer.simulated.curve.simulated):
+        return f"closed form · {what}"
+    return f"simulated, {answer.simulated.curve_fidelity.words} · {what}"
+
+
+def _band(answer: Answer, field: str, fill: str) -> dict[str, Any]:
+    """From the lowest to the highest seed, as one closed line; empty while there is one seed."""
+    curve, splits = answer.simulated.curve, answer.frame.splits
+    there = curve.low is not None
+    return {
+        "type": "scatter", "mode": "lines", "name": f"seeds, {field}", "hoverinfo": "skip", "visible": there, "fill": "toself",
+        "x": np.concatenate([splits, splits[::-1]]) if there else [], "fillcolor": fill, "line": {"width": 0},
+        "y": np.concatenate([curve.low[field], curve.high[field][::-1]]) if there else [],
+    }  # fmt: skip
 
 
 def _reported_hover(answer: Answer) -> str:
@@ -113,13 +149,18 @@ def _reported_hover(answer: Answer) -> str:
 
 def cost_by_split(answer: Answer) -> dict[str, Any]:
     """Where the dollars of a trained Mtok go at each split, beside the hosted price."""
-    state, splits, bill = answer.state, answer.frame.splits, answer.bill
+    state, splits, bill, by_split = (
+        answer.state,
+        answer.frame.splits,
+        answer.shown_bill,
+        answer.simulated.curve.by_split,
+    )
     top, step = cost_ceiling(answer), state.scenario.gpus_per_replica
     trainer = answer.frame.gpus - splits
     bars = [
-        {"type": "bar", "name": PART_NAMES[part], "x": splits, "y": _everywhere(answer.by_split[part], splits),
+        {"type": "bar", "name": PART_NAMES[part], "x": splits, "y": _everywhere(by_split[part], splits),
          "customdata": trainer, "width": 0.86 * step, "marker": {"color": PART_COLOURS[part]},
-         "visible": bool(np.any(answer.by_split[part])),
+         "visible": bool(np.max(by_split[part]) > 5e-4 * top),
          "hovertemplate": f"%{{x}} generator, %{{customdata}} trainer GPUs<br>{PART_NAMES[part]} $%{{y:.2f}}<extra></extra>"}
         for part in PARTS
     ]  # fmt: skip
@@ -130,6 +171,10 @@ def cost_by_split(answer: Answer) -> dict[str, Any]:
         "x": ends, "y": [hosted, hosted],
         "line": {"color": REPORTED, "width": 2.5, "dash": "dash"}, "hovertemplate": "hosted $%{y:.2f}<extra></extra>",
     }  # fmt: skip
+    closed = {
+        "type": "scatter", "mode": "lines", "name": "in sum" + CLOSED, "x": splits, "y": answer.by_split["usd_per_mtok"],
+        "hoverinfo": "skip", "line": {"color": NOW, "width": THIN},
+    }  # fmt: skip
     now = {
         "type": "scatter", "mode": "markers", "name": "this scenario", "x": [state.scenario.generator_gpus],
         "y": [bill.usd_per_mtok], "cliponaxis": False, "showlegend": False,
@@ -137,11 +182,11 @@ def cost_by_split(answer: Answer) -> dict[str, Any]:
         "hovertemplate": "this scenario $%{y:.2f}/Mtok<extra></extra>",
     }  # fmt: skip
     return {
-        "data": [*bars, line, now],
+        "data": [*bars, closed, line, now],
         "layout": {
             "title": {
                 "text": "What a trained Mtok costs",
-                "subtitle": {"text": "closed form · $/Mtok by wall-clock GPU-hours"},
+                "subtitle": {"text": _method(answer, "$/Mtok by wall-clock GPU-hours")},
             },
             "barmode": "stack",
             "xaxis": _split_axis(answer),
@@ -152,6 +197,7 @@ def cost_by_split(answer: Answer) -> dict[str, Any]:
                 "key": [
                     *(mark(bar["name"], "box", bar["marker"]["color"]) for bar in bars if bar["visible"]),
                     *([mark(line["name"], "dash", REPORTED)] if hosted is not None else []),
+                    mark("closed form", "thin", NOW),
                     mark("this scenario", "triangle", NOW),
                 ]
             },
@@ -167,7 +213,7 @@ def _everywhere(values: Any, splits: np.ndarray) -> np.ndarray:
 def cost_ceiling(answer: Answer) -> float:
     """End of the cost axis: where the preset and the hosted price have room. It stays there until the present cost is higher."""
     calm = 1.6 * max(answer.start_bill.usd_per_mtok, answer.bill.hosted_usd_per_mtok or 0.0)
-    return nice(max(calm, ROOM * answer.bill.usd_per_mtok))
+    return nice(max(calm, ROOM * answer.shown_bill.usd_per_mtok))
 
 
 def nice(value: float) -> float:
@@ -180,14 +226,14 @@ def wait_map(answer: Answer) -> dict[str, Any]:
     """The trainer's wait over split and concurrency. Rows are evenly spaced in log10, so the picture is one image."""
     state, around, field = answer.state, answer.frame, answer.wait_map
     rows = np.log10(field.concurrency)
-    x, z = field.generator_gpus, field.trainer_wait_ratio
+    x, z = field.generator_gpus, map_values(answer)
     heat = {
         "type": "heatmap", "x": x, "y": rows, "z": z, "zmin": 0, "zmax": 1, "colorscale": "Cividis",
         "showscale": False,
         "customdata": np.broadcast_to(field.concurrency.round()[:, None], z.shape),
         "hovertemplate": "%{x} generator GPUs, concurrency %{customdata:,.0f}<br>trainer waits %{z:.1%}<extra></extra>",
     }  # fmt: skip
-    lines = partial(_contours, x, rows, z)
+    lines = partial(_contours, x, rows, z, labelled=labels(x, rows, z))
     start, now = state.start, state.scenario
     points = {
         "type": "scatter", "mode": "markers", "x": [start.generator_gpus, now.generator_gpus],
@@ -199,11 +245,11 @@ def wait_map(answer: Answer) -> dict[str, Any]:
     margin = 0.5 * (rows[1] - rows[0])
     ticks = decades(around.slots_low, around.slots_high)
     return {
-        "data": [heat, *lines((0.01, 0.25), "white"), *lines((0.5, 0.75), NOW), points],
+        "data": [heat, *lines(LEVELS[:2], "white"), *lines(LEVELS[2:], NOW), points],
         "layout": {
             "title": {
                 "text": "Where the trainer stops waiting",
-                "subtitle": {"text": "closed form · wait by split and concurrency"},
+                "subtitle": {"text": _map_method(answer)},
             },
             "xaxis": _split_axis(answer) | {"showgrid": False},
             "yaxis": {"title": {"text": "concurrency (slots)", "font": {"size": 13}}, "showgrid": False, "fixedrange": True,
@@ -218,15 +264,55 @@ def wait_map(answer: Answer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _contours(x: Any, y: Any, z: Any, levels: tuple[float, float], colour: str) -> list[dict[str, Any]]:
+def map_values(answer: Answer) -> np.ndarray:
+    """Simulated cells where there are any, the closed form's elsewhere."""
+    closed, so_far = answer.wait_map.trainer_wait_ratio, answer.map_so_far
+    if so_far is None:
+        return closed
+    return np.where(np.isfinite(so_far.cells), so_far.cells, closed)
+
+
+def _map_method(answer: Answer) -> str:
+    what, so_far = "wait by split and concurrency", answer.map_so_far
+    done = 0 if so_far is None else int((~np.isnan(so_far.cells)).sum())
+    if not done:
+        return f"closed form · {what}"
+    if done == so_far.cells.size:
+        return f"simulated, {so_far.fidelity.words} · {what}"
+    return f"simulated in {done} of {so_far.cells.size} cells, else closed form · {what}"
+
+
+LEVELS = (0.01, 0.25, 0.5, 0.75)
+ALONG = (0.5, 0.15, 0.85, 0.3, 0.7)
+"""Where along a line its label may stand, the best place first."""
+APART = (0.14, 0.1)
+"""Labels keep this share of the axes between them, across and up; one that finds no such place is left out."""
+
+
+def labels(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> dict[float, tuple[float, float]]:
+    """Where the lines of equal wait are labelled, so that no label meets another."""
+    found: dict[float, tuple[float, float]] = {}
+    across, up = APART[0] * (x[-1] - x[0]), APART[1] * (y[-1] - y[0])
+    for level in reversed(LEVELS):
+        for along in ALONG:
+            place = on_line(x, y, z, level, along)
+            if place is None:
+                break
+            if all(abs(place[0] - a) >= across or abs(place[1] - b) >= up for a, b in found.values()):
+                found[level] = place
+                break
+    return found
+
+
+def _contours(
+    x: Any, y: Any, z: Any, levels: tuple[float, float], colour: str, *, labelled: dict[float, tuple[float, float]]
+) -> list[dict[str, Any]]:
     """Two lines of equal wait, in a colour that stands out from the map where they run, and what they are lines of.
 
     The labels are a trace of their own: placing those of a contour costs plotly 20 ms for every redraw.
     """
     low, high = levels
-    places = [
-        (level, *place) for level, along in zip(levels, ALONG, strict=True) if (place := on_line(x, y, z, level, along))
-    ]
+    places = [(level, *labelled[level]) for level in levels if level in labelled]
     return [
         {
             "type": "contour", "x": x, "y": y, "z": z, "showscale": False, "hoverinfo": "skip", "autocontour": False,
@@ -240,10 +326,6 @@ def _contours(x: Any, y: Any, z: Any, levels: tuple[float, float], colour: str) 
             "textfont": {"color": colour, "size": 12, "weight": 700},
         },
     ]  # fmt: skip
-
-
-ALONG = (0.5, 0.15)
-"""Where along the two lines their labels stand: apart, so that they don't meet where the lines run close."""
 
 
 def on_line(x: np.ndarray, y: np.ndarray, z: np.ndarray, level: float, along: float) -> tuple[float, float] | None:

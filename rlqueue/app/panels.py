@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from html import escape
 
@@ -9,6 +10,9 @@ from rlqueue.advice import Move, break_even_usd_per_gpu_hour
 from rlqueue.app.answers import Answer, Reported, reported_value
 from rlqueue.app.origins import kind_tag
 from rlqueue.app.state import kind_of
+from rlqueue.app.trust import sentence
+from rlqueue.cost import Bill, cost
+from rlqueue.operating_point import OperatingPoint
 from rlqueue.presets import preset
 
 
@@ -61,6 +65,7 @@ class Merit:
         name: label. text: the number as written. means: one line.
         rests_on: knob whose value, where assumed, makes this number an assumption as well.
         value, reported: the number and the name in data/reported.csv of what the source says about it; "" where nothing.
+        spread: half the distance of the lowest and the highest seed, as written; "" where there is none.
     """
 
     name: str
@@ -69,33 +74,61 @@ class Merit:
     value: float | None = None
     reported: str = ""
     rests_on: str = ""
+    spread: str = ""
     unit: str = ""
     strong: bool = False
 
 
 def merits(answer: Answer) -> list[Merit]:
-    """The cards: what a run is judged by."""
-    point, bill = answer.point, answer.bill
+    """The cards as the closed form has them: what a run is judged by."""
+    return _merits(answer.point, answer.bill)
+
+
+def shown_merits(answer: Answer) -> list[Merit]:
+    """The cards as simulated, with their spread over the seeds; the closed form's where no run came to a step."""
+    found = _merits(answer.shown_point, answer.shown_bill)
+    points = answer.simulated.points
+    if len(points) < 2:
+        return found
+    each = [_merits(point, cost(answer.state.scenario, point)) for point in points]
+    return [
+        dataclasses.replace(merit, spread=_spread(merit, [one[place] for one in each]))
+        for place, merit in enumerate(found)
+    ]
+
+
+def _spread(merit: Merit, seeds: list[Merit]) -> str:
+    values = [each.value for each in seeds]
+    if merit.value is None or any(value is None for value in values) or merit.name == "Hosted":
+        return ""
+    half = 0.5 * (max(values) - min(values))
+    if merit.text.endswith("%"):
+        return f"±{100 * half:.1f}"
+    return f"±{count(half) if merit.value >= 100 else f'{half:.2f}'}"
+
+
+def _merits(point: OperatingPoint, bill: Bill) -> list[Merit]:
     hosted, cost_ratio = bill.hosted_usd_per_mtok, bill.cost_ratio
     return [
         Merit(name="Trainer wait ratio", text=percent(point.trainer_wait_ratio), value=point.trainer_wait_ratio,
               reported="trainer_wait_ratio", means="of each step's time", strong=True),
-        Merit(name="Rollout idle ratio", text=percent(point.rollout_idle_ratio),
+        Merit(name="Rollout idle ratio", text=percent(point.rollout_idle_ratio), value=point.rollout_idle_ratio,
               means="of all slot-time"),
-        Merit(name="Staleness", text=versions(point.staleness_versions), unit="versions",
+        Merit(name="Staleness", text=versions(point.staleness_versions), value=point.staleness_versions, unit="versions",
               means="mean when trained"),
-        Merit(name="Trained tokens", text=count(point.trained_tokens_per_s), unit="/s",
+        Merit(name="Trained tokens", text=count(point.trained_tokens_per_s), value=point.trained_tokens_per_s, unit="/s",
               means="prompt and response"),
         Merit(name="Self-built", text=dollars(bill.usd_per_mtok), unit="/Mtok", value=bill.usd_per_mtok,
               reported="usd_per_mtok", means="wall-clock GPU-hours", rests_on="gpu_hour_usd", strong=True),
         Merit(name="Hosted", text="–" if hosted is None else dollars(hosted), unit="" if hosted is None else "/Mtok",
-              value=hosted, reported="hosted_usd_per_mtok", means="list price, same mix", rests_on="hosted_price"),
-        Merit(name="Self-built / hosted", text="–" if cost_ratio is None else ratio(cost_ratio), means=_break_even(answer)),
+              value=hosted, reported="hosted_usd_per_mtok", means="same mix", rests_on="hosted_price"),
+        Merit(name="Self-built / hosted", text="–" if cost_ratio is None else ratio(cost_ratio), value=cost_ratio,
+              means=_break_even(bill)),
     ]  # fmt: skip
 
 
-def _break_even(answer: Answer) -> str:
-    at = break_even_usd_per_gpu_hour(answer.bill)
+def _break_even(bill: Bill) -> str:
+    at = break_even_usd_per_gpu_hour(bill)
     if at is None:
         return "no hosted price chosen"
     return f"equal at {dollars(at)}/GPU-h"
@@ -151,16 +184,25 @@ def deviation(merit: Merit, found: Reported) -> str:
 
 
 def cards(answer: Answer) -> str:
-    """The figures of merit as HTML."""
+    """The figures of merit as HTML: simulated, and the closed form's beside each."""
     blocks = []
-    for merit in merits(answer):
+    simulated = answer.simulated.point is not None
+    kind = answer.shown_point.kind
+    for merit, closed in zip(shown_merits(answer), merits(answer), strict=True):
         beside = reported_words(answer, merit)
+        spread = f"<small>{merit.spread}</small>" if merit.spread else ""
+        exact = merit.name == "Hosted"  # a price list's, and nobody's model
+        tag = kind_tag("list price" if exact else kind)
+        other = (
+            ""
+            if exact or not simulated
+            else (f'<dd class="rlq-closed"><b>{escape(closed.text)}</b> {kind_tag(answer.point.kind)}</dd>')
+        )
         blocks.append(
             f'<div class="rlq-card{" rlq-strong" if merit.strong else ""}"><dt>{escape(merit.name)}</dt>'
-            f'<dd class="rlq-number">{escape(merit.text)}<small>{escape(merit.unit)}</small></dd>'
-            f'<dd class="rlq-means">{escape(merit.means)}</dd>'
-            f'<dd class="rlq-reported">{kind_tag(answer.point.kind)} {_assumed(answer, merit)}'
-            f"<span>{escape(beside)}</span></dd></div>"
+            f'<dd class="rlq-number">{escape(merit.text)}{spread}<small>{escape(merit.unit)}</small></dd>'
+            f'<dd class="rlq-means">{tag}{_assumed(answer, merit)} {escape(merit.means)}</dd>{other}'
+            f'<dd class="rlq-reported">{escape(beside)}</dd></div>'
         )
     return f'<dl class="rlq-cards">{"".join(blocks)}</dl>'
 
@@ -183,7 +225,8 @@ def lesser(answer: Answer) -> str:
             f"<div><dt>{escape(merit.name)}</dt><dd>{escape(merit.text)}</dd>"
             f'<dd class="rlq-means">{escape(merit.means)}</dd>{note}</div>'
         )
-    return f'<dl class="rlq-lesser">{"".join(blocks)}</dl>{fitted(answer)}'
+    heading = f"<h3>Behind the cards {kind_tag(answer.point.kind)}</h3>"
+    return f'{heading}<dl class="rlq-lesser">{"".join(blocks)}</dl>{fitted(answer)}'
 
 
 def fitted(answer: Answer) -> str:
@@ -198,8 +241,28 @@ def fitted(answer: Answer) -> str:
 
 
 def verdict_html(answer: Answer) -> str:
-    """The sentence that names the bottleneck."""
-    return f'<p class="rlq-verdict" role="status">{escape(answer.verdict)}</p>'
+    """The sentence that names the bottleneck, and where the two answers differ, which of them to believe."""
+    doubt = sentence(answer)
+    doubt = f'<p class="rlq-doubt">{escape(doubt)}</p>' if doubt else ""
+    return f'<p class="rlq-verdict" role="status">{kind_tag(answer.point.kind)}{escape(answer.verdict)}</p>{doubt}'
+
+
+def how(answer: Answer, progress: float | None = None) -> str:
+    """What exactly was simulated for what the page shows, and how far the longer runs are (None: they have not begun)."""
+    found = answer.simulated
+    if found.point is None:
+        said = f"No step simulated ({found.stalled or 'it takes too long while dragging'}): all numbers are the closed form's."
+    else:
+        said = f"Cards: {found.fidelity.words}."
+        if len(found.curve.simulated):
+            said += f" Curves through {len(found.curve.simulated)} splits: {found.curve_fidelity.words}."
+        if found.fidelity.seeds > 1:
+            said += " Bands and ±: lowest to highest seed."
+    bar = "" if progress is None else (
+        '<span class="rlq-done">all runs done</span>' if progress >= 1 else
+        f'<progress max="100" value="{100 * progress:.0f}" aria-label="longer runs"></progress> {progress:.0%}'
+    )  # fmt: skip
+    return f'<p class="rlq-how">{kind_tag("simulated")}<span>{escape(said)}</span> {bar}</p>'
 
 
 def move_words(move: Move) -> str:
