@@ -210,3 +210,13 @@ def test_each_gpu_second_and_each_token_is_accounted_for():
     assert tokens["sampled"].sum() == near(400.0)
     assert tokens["prefilled", "first time"] == near(400.0)
     assert tokens["prefilled", "again"] == 0.0
+
+
+def test_tokens_of_turns_yet_to_come_are_sampled_by_the_new_weights():
+    # 100 tokens from 1.5 to 2.5, a call until 3.0, 100 more until 4.0; the weights came at 2.2, after 70
+    result = run(
+        toy(schedule="async-in-flight", weight_sync_s=0.5, tool_calls=1.0, tool_call_s=0.5), 2, (100, 100), (200, 200)
+    )
+    assert groups(result, "finish_s", 2) == near([1.5, 4.0])
+    assert steps(result, "token_staleness_versions") == near([0.0, 70 / 200])
+    assert result.rollouts["mean_version"].tolist() == near([0.0, 0.0, 130 / 200, 130 / 200])
