@@ -51,6 +51,20 @@ def test_solve_takes_a_file_and_overrides(capsys, tmp_path):
     assert from_file == answer(capsys, "solve", "slime-qwen3-235b", "--set", "concurrency=512") | {"scenario": "mine"}
 
 
+def test_simulate_prints_the_same_run_for_the_same_seed_with_what_only_a_simulation_knows(capsys):
+    asked = ("simulate", "slime-qwen3-235b", "--steps", "12", "--seed")
+    found, again, other = (answer(capsys, *asked, seed) for seed in ("1", "1", "2"))
+    assert found.pop("seconds") > 0
+    again.pop("seconds")
+    assert found == again
+    assert found["kind"] == "simulated"
+    assert found["events"] > 1000
+    assert found["staleness_p95"] >= 0
+    assert found["stalled"] is None
+    assert found["usd_per_mtok"] > 0
+    assert found["events"] != other["events"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -63,6 +77,8 @@ def test_solve_takes_a_file_and_overrides(capsys, tmp_path):
         (["tco", "--set", "usd_per_kwh=x"], "usd_per_kwh='x' must be a number"),
         (["tco", "--set", "usd=1"], "input='usd' is not known"),
         (["tco", "--node", "h2"], "node='h2' is not known"),
+        (["simulate", "slime-qwen3-235b", "--steps", "0"], "steps=0 must be a whole number >= 1"),
+        (["simulate", "slime-qwen3-235b", "--seed", "-1"], "seed=-1 must be a whole number >= 0"),
     ],
 )
 def test_bad_input_goes_to_stderr_with_status_2(capsys, arguments, message):

@@ -1,6 +1,7 @@
 """Figures as SVG and PNG files, drawn by kaleido in one started browser with the bundled plotly.js: no network is asked."""
 
 import copy
+import math
 import os
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ NAMES_ON_PATH = ("chromium", "chromium-browser", "google-chrome", "google-chrome
 HOW_TO_GET_ONE = f"name a Chromium or Chrome in {VARIABLE}, or install your system's chromium package"
 WIDTH, HEIGHT, SCALE = 900, 500, 2
 WRAP, FOOT_WRAP = 118, 150
+MOST_IN_A_ROW, MOST_ON_TOP = 3, 12
+"""Names of a legend that fit into one row above a plot, and into rows there at all."""
 
 
 def browser() -> str | None:
@@ -84,15 +87,28 @@ def alone(figure: Figure) -> dict[str, Any]:
     foot = wrapped(
         f"rlqueue · {label} · {figure.kind} · {'; '.join(cited(name) for name in figure.sources)}", FOOT_WRAP
     )
-    top = 84 + 15 * units.count("<br>") + 20 * (len(made["data"]) > 3)
+    names = sum(trace.get("showlegend", True) for trace in made["data"])
+    aside = names > MOST_ON_TOP
+    rows = 0 if aside else 1 if names <= MOST_IN_A_ROW else math.ceil(names / 2)
+    top = 72 + 15 * units.count("<br>") + 19 * rows
     bottom = 74 + 14 * foot.count("<br>")
+    plot = layout.get("height", HEIGHT - 80) - margin.get("t", 0) - margin.get("b", 0)
+    if aside:
+        layout["legend"] = {
+            "orientation": "v",
+            "x": 1.02,
+            "xanchor": "left",
+            "y": 1,
+            "yanchor": "top",
+            "font": {"size": 10},
+        }
     layout |= {
         "template": TEMPLATE,
         "paper_bgcolor": "#FFFFFF",
-        "height": layout.get("height", HEIGHT - 80) + 80 + 15 * units.count("<br>"),
+        "height": plot + top + bottom,
         "title": {"text": figure.title, "x": 0.01, "xanchor": "left", "y": 0.985, "yanchor": "top", "font": {"size": 18},
                   "subtitle": {"text": units, "font": {"size": 12, "color": "#56636F"}}},
-        "margin": {**margin, "l": max(margin.get("l", 0), 70), "t": top + margin.get("t", 12), "b": bottom},
+        "margin": {**margin, "l": max(margin.get("l", 0), 70), "t": top, "b": bottom},
         "annotations": [
             *layout.get("annotations", ()),
             {"text": foot, "x": 0, "xref": "paper", "xanchor": "left", "xshift": -50, "y": 0, "yref": "paper", "yanchor": "top",
