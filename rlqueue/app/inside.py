@@ -197,7 +197,7 @@ class Inside:
         sliders = box("rlq-sliders", [_block(self._holders[each], self._hints[each]) for each in controls.MAIN])
         minor = box("rlq-minor", [
             _block(self._holders[SCHEDULE], self._hints[SCHEDULE]),
-            _block(self._seed, _said("of all chance; with one seed every setting meets the same prompts")),
+            _block(self._seed, _said("of the draws: with one seed every setting meets the same prompts")),
             _block(self._window, _said("the last ones of the run, in the two figures over time")),
         ])  # fmt: skip
         self.box = box(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,24 @@ from rlqueue.app.figures import BLUE, INK, VERMILION, mark
 from rlqueue.app.inside_palette import COLOURS, EDGE, IN_FLIGHT, IN_QUEUE, PALE, SAID
 from rlqueue.app.inside_runs import Shown
 from rlqueue.app.inside_shares import FATES, TRAINER, generator_shares, token_shares, trainer_shares
-from rlqueue.app.inside_timeline import Clock, levels_over_time, timeline
-from rlqueue.app.inside_times import durations, staleness, survival, window
+from rlqueue.app.inside_timeline import over_time
+from rlqueue.app.inside_times import durations, staleness, survival
 
+RULES = {
+    "admission": "admission: holds back what begins, so it bounds the mean",
+    "drop": "drop: nothing older is trained",
+    "targeted": "targeted: each group has its step",
+}
+DARK = {"train", "sync", "stale"}
+"""Colours on which white reads better."""
 NAMED_FROM = 0.07
 """Shares from this on carry their number inside the bar."""
 
 
 def figures(shown: Shown, steps: int) -> dict[str, dict[str, Any]]:
     """All figures by name, in the order in which they stand on the page; ``steps``: how many the first two show."""
-    seen = window(shown.run, steps)
-    clock = Clock(seen)
     return {
-        "timeline": timeline(shown, seen, clock),
-        "levels": levels_over_time(shown, seen, clock),
+        **over_time(shown, steps),
         "spent": where_it_went(shown),
         "staleness": staleness_parts(shown),
         "durations": durations_tail(shown),
@@ -35,7 +40,7 @@ def staleness_parts(shown: Shown) -> dict[str, Any]:
     """How stale what is trained is, and where it got so."""
     found, scenario = staleness(shown.run), shown.run.scenario
     bound = None if scenario.schedule in IN_STEP else scenario.max_staleness
-    reach = max(float(found.versions[-1]), bound or 0.0) + 1.0
+    reach = max(float(found.versions[-1]), bound or 0.0, 3.0) + 1.0
     top = 1.15 * float(found.share.max())
     bars = [
         {
@@ -66,7 +71,7 @@ def staleness_parts(shown: Shown) -> dict[str, Any]:
         }
         for name, at, colour, dash in (("mean", found.mean, INK, "solid"), ("budget", bound, VERMILION, "dash"))
     ]
-    rule = "" if bound is None else f" · budget {bound:g} ({scenario.staleness_family})"
+    rule = "" if bound is None else f" · budget {bound:g} ({RULES[scenario.staleness_family]})"
     return {
         "data": [*bars, *lines],
         "layout": {
@@ -81,8 +86,7 @@ def staleness_parts(shown: Shown) -> dict[str, Any]:
                 "title": {"text": "staleness when trained (versions)", "font": {"size": 13}},
                 "range": [-0.7, reach],
                 "fixedrange": True,
-                "tickformat": "d",
-                "nticks": 12,
+                "dtick": math.ceil(reach / 12),
             },
             "yaxis": {"range": [0, top], "tickformat": ".0%", "fixedrange": True, "nticks": 6},
             "showlegend": False,
@@ -135,7 +139,7 @@ def durations_tail(shown: Shown) -> dict[str, Any]:
                 "name": "percentiles",
                 "x": [value / factor for value in marks.values()],
                 "y": places,
-                "text": [f"{name} {value / factor:,.3g}" for name, value in marks.items()],
+                "text": [f"{name} {value / factor:,.3g}\u2002" for name, value in marks.items()],
                 "textposition": ["bottom left"] * 3 + ["middle left"],
                 "marker": {"size": 10, "color": "white", "line": {"color": INK, "width": 2}},
                 "cliponaxis": False,
@@ -193,22 +197,19 @@ def where_it_went(shown: Shown) -> dict[str, Any]:
             "x": x,
             "width": 0.74,
             "marker": {"color": COLOURS[kind]},
-            "text": [f"{share:.0%}" if share >= NAMED_FROM else "" for share in x],
-            "textposition": "inside",
-            "insidetextanchor": "middle",
-            "textangle": 0,
-            "textfont": {"color": "white" if kind in {"train", "sync", "stale"} else INK, "size": 13},
+            "visible": max(x) > 0.0,
             "hovertemplate": f"%{{x:.1%}} {name}<extra></extra>",
         }
         for kind, name, y, x in rows
     ]
+    names = _numbers_in_bars(rows)
     there = [row for row in rows if max(row[3]) >= 0.0005]
     both = scenario.trainer_gpus + scenario.generator_gpus
     first, second = scenario.trainer_gpus, scenario.generator_gpus
     if scenario.schedule == "colocated-sync":
         first = second = both
     return {
-        "data": bars,
+        "data": [*bars, names],
         "layout": {
             "title": {
                 "text": "Where each GPU-second and each token went",
@@ -230,4 +231,28 @@ def where_it_went(shown: Shown) -> dict[str, Any]:
             "meta": {"key": [mark(name, "box", COLOURS[kind]) for kind, name, _, _ in there]},
             "margin": {"l": 86, "r": 24, "t": 8, "b": 32},
         },
+    }
+
+
+def _numbers_in_bars(rows: list[tuple[str, str, list[int], list[float]]]) -> dict[str, Any]:
+    """The shares as a trace of text: fitting texts into bars costs plotly more than all the bars do."""
+    ends = {0: 0.0, 1: 0.0, 2: 0.0}
+    x, y, words, colours = [], [], [], []
+    for kind, _, places, shares in rows:
+        for place, share in zip(places, shares, strict=True):
+            if share >= NAMED_FROM:
+                x.append(ends[place] + share / 2.0)
+                y.append(place)
+                words.append(f"{share:.0%}")
+                colours.append("white" if kind in DARK else INK)
+            ends[place] += share
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "name": "shares",
+        "x": x,
+        "y": y,
+        "text": words,
+        "textfont": {"color": colours, "size": 13},
+        "hoverinfo": "skip",
     }

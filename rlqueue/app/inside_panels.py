@@ -58,10 +58,10 @@ PAIRS = (
 
 
 def difference(pair: Pair, simulated: float, closed: float) -> str:
-    """Simulated less closed form, in points for a share, else in percent of the closed form."""
-    apart = 100.0 * (simulated - closed if pair.share else simulated / closed - 1.0 if closed else math.nan)
-    if math.isnan(apart):
-        return "no ratio to 0" if simulated else "the same"
+    """Simulated less closed form: in points for a share, else in percent of the closed form, or as it is where that is 0."""
+    if not pair.share and not closed:
+        return f"+{pair.shown(simulated)}" if simulated else "the same"
+    apart = 100.0 * (simulated - closed if pair.share else simulated / closed - 1.0)
     if abs(apart) < 0.05:
         return "the same"
     return f"{apart:+.1f}{' points' if pair.share else '%'}".replace("-", "−")

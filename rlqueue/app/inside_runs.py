@@ -15,7 +15,7 @@ from rlqueue.simulation.run import event_budget, simulate_from
 from rlqueue.simulation.state import GOES_ON
 
 FULL_STEPS = 100
-SHORT_ROLLOUTS = 9_000
+SHORT_ROLLOUTS = 8_000
 """Rollouts of a short run, those that fill the slots among them: about 30 ms."""
 SHORT_STEPS = (10, 40)
 """Least and most steps of a short run."""

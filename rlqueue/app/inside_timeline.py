@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from rlqueue.app.figures import BLUE, GREEN, INK, ORANGE, mark
-from rlqueue.app.inside_palette import COLOURS, EDGE, IN_QUEUE, PALE, SAID
+from rlqueue.app.inside_palette import COLOURS, IN_QUEUE, PALE, SAID
 from rlqueue.app.inside_runs import Shown
 from rlqueue.app.inside_shares import DISCARDED
-from rlqueue.app.inside_times import Window, batch, levels, publications, spans
+from rlqueue.app.inside_times import Window, batch, levels, publications, spans, window
 
 
 class Clock:
@@ -38,7 +39,17 @@ def _steps_of(seen: Window, shown: Shown) -> str:
     return f"steps {seen.first + 1} to {seen.last + 1} of {shown.done_steps}"
 
 
-def timeline(shown: Shown, seen: Window, clock: Clock) -> dict[str, Any]:
+def over_time(shown: Shown, steps: int) -> dict[str, dict[str, Any]]:
+    """Both figures, of the last ``steps`` steps."""
+    seen = window(shown.run, steps)
+    clock, part = Clock(seen), levels(shown.run, seen)
+    return {
+        "timeline": timeline(shown, seen, clock, part),
+        "levels": levels_over_time(shown, seen, clock, part),
+    }
+
+
+def timeline(shown: Shown, seen: Window, clock: Clock, part: pd.DataFrame) -> dict[str, Any]:
     """Trainer, slots and the groups of the last step shown, over the same time."""
     did, last = spans(shown.run, seen), batch(shown.run, seen.last)
     kinds = did["kind"].to_numpy()
@@ -50,6 +61,7 @@ def timeline(shown: Shown, seen: Window, clock: Clock) -> dict[str, Any]:
             "orientation": "h",
             "name": SAID[kind],
             "y": np.zeros(int(now.sum())),
+            "visible": bool(now.any()),
             "width": 0.9,
             "base": start[now],
             "x": (end - start)[now],
@@ -62,7 +74,6 @@ def timeline(shown: Shown, seen: Window, clock: Clock) -> dict[str, Any]:
         for kind in ("train", "sync", "pause", "wait", "hold")
         for now in (kinds == kind,)
     ]
-    part = levels(shown.run, seen)
     busy = part["in_flight_rollouts"].to_numpy() / shown.run.scenario.concurrency
     when = clock.at(part["time_s"])
     area = {"type": "scatter", "mode": "lines", "x": when, "yaxis": "y2"}
@@ -86,45 +97,17 @@ def timeline(shown: Shown, seen: Window, clock: Clock) -> dict[str, Any]:
             "hoverinfo": "skip",
         },
     ]
-    fates = last["fate"].astype(str).to_numpy()
-    rows = np.arange(len(last))
-    begun, ended = clock.at(last["dispatch_s"]), clock.at(last["ended_s"])
-    trained = clock.at(last["trained_s"])
-    kept = fates == "trained"
-    named = [f"group {number}, {SAID.get(fate, fate)}" for number, fate in zip(last["group"], fates, strict=True)]
-    common = {"type": "bar", "orientation": "h", "width": 0.8, "xaxis": "x", "yaxis": "y"}
-    groups = [
-        common
-        | {
-            "name": "group in flight",
-            "y": rows,
-            "base": begun,
-            "x": ended - begun,
-            "customdata": named,
-            "marker": {"color": [GREEN if fate == "trained" else COLOURS[fate] for fate in fates]},
-            "hovertemplate": f"%{{customdata}}: in flight %{{x:.1f}} {clock.unit}<extra></extra>",
-        },
-        common
-        | {
-            "name": "group in queue",
-            "y": rows[kept],
-            "base": ended[kept],
-            "x": (trained - ended)[kept],
-            "customdata": [name for name, there in zip(named, kept, strict=True) if there],
-            "marker": {"color": IN_QUEUE, "line": EDGE},
-            "hovertemplate": f"%{{customdata}}: in queue %{{x:.1f}} {clock.unit}<extra></extra>",
-        },
-    ]
+    groups = _bars_of_groups(last, clock)
     used = [kind for kind in ("train", "wait", "hold", "sync", "pause") if (kinds == kind).any()]
-    lost = [fate for fate in DISCARDED if (fates == fate).any()]
+    lost = [fate for fate in DISCARDED if (last["fate"] == fate).any()]
     return {
         "data": [*trainer, *slots, *groups],
         "layout": {
             "title": {
                 "text": "What trainer and generator do",
                 "subtitle": {
-                    "text": f"{_steps_of(seen, shown)} · below: the groups of step {seen.last + 1}, one bar each, "
-                    "and those thrown away meanwhile"
+                    "text": f"{_steps_of(seen, shown)} · below: the groups of step {seen.last + 1}, one bar each"
+                    f"{', and those thrown away meanwhile' if lost else ''}"
                 },
             },
             "barmode": "overlay",
@@ -156,13 +139,42 @@ def timeline(shown: Shown, seen: Window, clock: Clock) -> dict[str, Any]:
     }
 
 
+def _bars_of_groups(last: pd.DataFrame, clock: Clock) -> list[dict[str, Any]]:
+    """One thin bar per group, as thick lines: plotly draws these several times faster than bars."""
+    fates = last["fate"].astype(str).to_numpy()
+    row, number = np.arange(len(last)), last["group"].to_numpy()
+    begun, ended, trained = (clock.at(last[name]) for name in ("dispatch_s", "ended_s", "trained_s"))
+    kinds = [
+        *(("in flight", fate, begun, ended) for fate in ("trained", *DISCARDED)),
+        ("in queue", "trained", ended, trained),
+    ]
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": f"group {where}, {SAID[fate]}",
+            "x": np.stack([start[now], end[now], np.full(now.sum(), np.nan)], axis=1).ravel(),
+            "y": np.repeat(row[now], 3).astype(float),
+            "customdata": np.repeat(number[now], 3),
+            "visible": bool(now.any()),
+            "line": {
+                "color": IN_QUEUE if where == "in queue" else COLOURS[fate],
+                "width": max(2.0, min(9.0, 120.0 / len(last))),
+            },
+            "hovertemplate": f"group %{{customdata}}, {where}, {SAID[fate]}<extra></extra>",
+        }
+        for where, fate, start, end in kinds
+        for now in (fates == fate,)
+    ]
+
+
 def _row(domain: list[float]) -> dict[str, Any]:
     return {"domain": domain, "fixedrange": True, "ticks": ""}
 
 
-def levels_over_time(shown: Shown, seen: Window, clock: Clock) -> dict[str, Any]:
+def levels_over_time(shown: Shown, seen: Window, clock: Clock, part: pd.DataFrame) -> dict[str, Any]:
     """Rollouts in flight and decoding, and below them the queue, with the publications."""
-    part, scenario = levels(shown.run, seen), shown.run.scenario
+    scenario = shown.run.scenario
     when = clock.at(part["time_s"])
     flight, active = part["in_flight_rollouts"].to_numpy(), part["active_requests"].to_numpy()
     queue = part["queued_groups"].to_numpy()
@@ -216,8 +228,8 @@ def levels_over_time(shown: Shown, seen: Window, clock: Clock) -> dict[str, Any]
                 "subtitle": {"text": f"{_steps_of(seen, shown)} · rollouts above, finished groups below"},
             },
             "xaxis": clock.axis,
-            "yaxis": {"range": [0, most], "domain": [0, 0.44], "fixedrange": True, "nticks": 4},
-            "yaxis2": {"range": [0, top], "domain": [0.54, 1], "fixedrange": True, "nticks": 4, "tickformat": ",d"},
+            "yaxis": {"range": [0, most], "domain": [0, 0.42], "fixedrange": True, "nticks": 4},
+            "yaxis2": {"range": [0, top], "domain": [0.58, 1], "fixedrange": True, "nticks": 4, "tickformat": ",d"},
             "showlegend": False,
             "meta": {
                 "key": [
@@ -234,7 +246,7 @@ def levels_over_time(shown: Shown, seen: Window, clock: Clock) -> dict[str, Any]
 
 
 def _uprights(at: np.ndarray, top: float) -> dict[str, Any]:
-    """Vertical lines as one trace: plotly draws a shape each ten times slower."""
+    """Vertical lines from 0 to the top, as one trace."""
     x = np.repeat(at, 3)
     y = np.tile([0.0, top, np.nan], len(at))
     return {"name": "publication", "x": x, "y": y, "line": {"color": PALE, "width": 1}, "hoverinfo": "skip"}
