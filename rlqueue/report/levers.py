@@ -115,6 +115,14 @@ def state(scenario: Scenario, lever: Lever) -> str:
     return TO_ADD if lever.without == scenario else "in-flight updates in use instead"
 
 
+COUNTED = (
+    "How they are counted: speculative decoding without the compute of rejected tokens, so as an upper end; more sandboxes without "
+    "their own cost, which stands in its own table; prefill apart by throughput alone, so that it costs where its GPUs have little "
+    "to do, and what it saves in the evenness of decoding is left out; pruning keeps the rollouts that end first, the short ones, "
+    "and so trains fewer tokens in a step."
+)
+
+
 def lever_table(assumptions: Assumptions) -> Table:
     """The levers as a ranked table."""
     rows = lever_rows(assumptions)
@@ -126,10 +134,8 @@ def lever_table(assumptions: Assumptions) -> Table:
     return Table(
         name="levers",
         title="What each lever buys, ranked within each run",
-        says=f"Each lever alone, with and without it, by simulation ({STEPS} steps, seed {SEED}); costs over the "
-        f"tokens that were trained. The best still to be added: {words}. Speculative decoding is counted without "
-        "the compute of rejected tokens, so it is an upper end; more sandboxes without their own cost, which "
-        "stands in its own table.",
+        says=f"Each lever alone, with and without it, by simulation ({STEPS} steps, seed {SEED}); costs over the tokens that were trained. "
+        f"The best still to be added: {words}. {COUNTED}",
         columns=(
             Column(name="run", title="Run"),
             Column(name="rank", title="Rank", digits=0),
