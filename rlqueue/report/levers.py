@@ -116,10 +116,10 @@ def state(scenario: Scenario, lever: Lever) -> str:
 
 
 COUNTED = (
-    "How they are counted: speculative decoding without the compute of rejected tokens, so as an upper end; more sandboxes without "
-    "their own cost, which stands in its own table; prefill apart by throughput alone, so that it costs where its GPUs have little "
-    "to do, and what it saves in the evenness of decoding is left out; pruning keeps the rollouts that end first, the short ones, "
-    "and so trains fewer tokens in a step."
+    "How they are counted: speculative decoding without the compute of rejected tokens, so as an upper end; more "
+    "sandboxes without their own cost, which stands in its own table; prefill apart by throughput alone, so that it "
+    "costs where its GPUs have little to do, and what it saves in the evenness of decoding is left out; pruning keeps "
+    "the rollouts that end first, the short ones, and so trains fewer tokens in a step."
 )
 
 
@@ -134,8 +134,8 @@ def lever_table(assumptions: Assumptions) -> Table:
     return Table(
         name="levers",
         title="What each lever buys, ranked within each run",
-        says=f"Each lever alone, with and without it, by simulation ({STEPS} steps, seed {SEED}); costs over the tokens that were trained. "
-        f"The best still to be added: {words}. {COUNTED}",
+        says=f"Each lever alone, with and without it, by simulation ({STEPS} steps, seed {SEED}); costs over the tokens "
+        f"that were trained. The best still to be added: {words}. {COUNTED}",
         columns=(
             Column(name="run", title="Run"),
             Column(name="rank", title="Rank", digits=0),
