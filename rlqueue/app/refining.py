@@ -47,6 +47,8 @@ CURVE_EVENTS = 150_000
 CURVE_SPLITS = 7
 MAP_STEPS = (20, 16, 12)
 MAP_EVENTS = 80_000
+PATIENCE = 4_000_000
+"""A run without a step after so many events counts as stalled; the engine itself would wait for hundreds of millions."""
 MARGIN = 1.3
 """A run is cut off when it takes so many times the events that are its share."""
 KEPT = 4096
@@ -60,6 +62,7 @@ class Job:
     fidelity: Fidelity
     seed: int
     most_events: float = math.inf
+    patience: float = 0.0
     split: int | None = None
     cell: tuple[int, int] | None = None
 
@@ -105,9 +108,11 @@ class Refinement:
         scenario, around = self.found.state.scenario, self.found.frame
         others = [int(each) for each in some_splits(around, CURVE_SPLITS) if each != scenario.generator_gpus]
         for seed in range(SEEDS):
-            # The first one takes as long as it takes: whether a run stalls shows only when its whole budget of events is used up.
-            most = MARGIN * POINT_EVENTS if seed else math.inf
-            yield Job(scenario=scenario, fidelity=self.fidelity, seed=seed, most_events=most)
+            # The first one may take longer: it shows whether the run comes to any step at all.
+            yield Job(
+                scenario=scenario, fidelity=self.fidelity, seed=seed, most_events=MARGIN * POINT_EVENTS,
+                patience=0.0 if seed else PATIENCE,
+            )  # fmt: skip
             for split in others:
                 yield Job(
                     scenario=at_split(scenario, split), fidelity=self.curve_fidelity, seed=seed, split=split,
@@ -196,7 +201,7 @@ def run(job: Job, wanted: Callable[[], bool]) -> Outcome | None:
     key = (job.scenario, job.fidelity, job.seed, job.most_events)
     came = _known.get(key)
     if came is None:
-        came = outcome(job.scenario, job.fidelity, job.seed, job.most_events, wanted)
+        came = outcome(job.scenario, job.fidelity, job.seed, job.most_events, wanted, patience=job.patience)
         if came is not None:
             _known[key] = came
             while len(_known) > KEPT:

@@ -149,24 +149,32 @@ def outcome(
     seed: int,
     most_events: float = math.inf,
     wanted: Callable[[], bool] | None = None,
+    *,
+    patience: float = 0.0,
 ) -> Outcome | None:
     """Run a scenario once, in slices: None as soon as ``wanted`` says that nobody wants to know any more.
 
-    A run that has used up ``most_events`` ends there, with the steps that it has by then.
+    A run that has used up ``most_events`` ends there, with the steps that it has by then; with too few of them it goes on up to
+    ``patience``, and without any it counts as stalled there.
     """
     run_as = lumped(scenario) if fidelity.lumped else scenario
     world = parameters.world(run_as, parameters.parameters(run_as, fidelity.steps, log_rollouts=False), seed)
     limit = event_budget(run_as, fidelity.steps)
-    most = min(limit, most_events)
     while True:
-        run = simulate_from(world, run_as, seed, int(min(most, int(world.clock["events"]) + SLICE_EVENTS)))
-        going_on = world.clock["status"] == GOES_ON
-        if not going_on or run.events >= most:
+        run = simulate_from(world, run_as, seed, int(min(limit, most_events, world.clock["events"] + SLICE_EVENTS)))
+        going_on, steps = world.clock["status"] == GOES_ON, int(world.clock["step"])
+        if not going_on or run.events >= limit:
             break
+        if run.events >= most_events:
+            if steps >= LEAST_STEPS or run.events >= patience:
+                break
+            most_events = min(patience, run.events + SLICE_EVENTS)
         if wanted is not None and not wanted():
             return None
     cut = going_on and run.events < limit
-    steps = int(world.clock["step"])
+    if steps == 0 and cut and patience:
+        why = run.stalled.rpartition(": ")[2]
+        return Outcome(point=None, stalled=f"no step ended within {run.events:,} events ({why})")
     if steps == 0 or (cut and steps < LEAST_STEPS):
         return Outcome(point=None, stalled="" if cut else run.stalled, cut=cut)
     point = run.operating_point

@@ -17,8 +17,8 @@ def sentence(found: Answer) -> str:
     simulated, point = found.simulated, found.simulated.point
     if simulated.stalled:
         return (
-            f"The simulated run stalls: {simulated.stalled}. Believe it: the closed form only takes rates, and does not see that "
-            "a run comes to a stop."
+            f"The simulated run stalls: {simulated.stalled}. Believe it: the closed form divides rates, and does not "
+            "see that a run gets nowhere."
         )
     if point is None:
         return (
