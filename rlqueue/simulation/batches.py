@@ -5,8 +5,9 @@ import math
 from numba import njit
 
 from rlqueue.simulation import draws, state
-from rlqueue.simulation.memory import clock, cohort_at, group_at, key, params, queue_at, rate_at, waiting_retry_at
+from rlqueue.simulation.memory import clock, cohort_at, group_at, key, params, queue_at, waiting_retry_at
 from rlqueue.simulation.rollout import dispatch_rollout, kill_marked, tick
+from rlqueue.simulation.solve_rate import solves
 
 
 @njit
@@ -97,12 +98,9 @@ def filtered(w, number):
     """Whether the group's rollouts teach nothing: all or none solved the prompt."""
     p, g = params(w), group_at(w, number)
     if p.solves:
-        place = draws.uniform(key(w, draws.SOLVE_RATE), number, 0, 0) * (w.solve_rates_room - 1)
-        below = int(place)
-        low, high = rate_at(w, below).rate, rate_at(w, below + 1).rate
-        rate = low + (place - below) * (high - low)
+        chance = draws.uniform(key(w, draws.SOLVE_RATE), number, 0, 0)
         for j in range(p.group_size):
-            g.solved += int(draws.uniform(key(w, draws.SOLVE), number, j, 0) < rate)
+            g.solved += int(solves(w, chance, draws.uniform(key(w, draws.SOLVE), number, j, 0)))
         return g.solved in (0, p.group_size)
     return p.filtered > 0.0 and draws.uniform(key(w, draws.FILTERED), number, 0, 0) < p.filtered
 

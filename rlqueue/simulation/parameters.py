@@ -8,11 +8,10 @@ from rlqueue import decode_curve
 from rlqueue.inference import touched_ratio
 from rlqueue.rates import lengths_of, prefill_s_per_token, rates
 from rlqueue.scenario import Scenario
-from rlqueue.simulation import draws, state
+from rlqueue.simulation import draws, solve_rate, state
 from rlqueue.simulation.memory import World
 
 SERIES_POINTS = 4096  # of the series over time; thinned to half whenever it is full
-SOLVE_POINTS = 2049  # of the table of solve rates, linear between them
 
 
 def parameters(scenario: Scenario, steps: int, *, log_rollouts: bool) -> np.ndarray:
@@ -25,6 +24,7 @@ def parameters(scenario: Scenario, steps: int, *, log_rollouts: bool) -> np.ndar
     replicas = gpus // s.gpus_per_replica if colocated else s.replicas
     cohort = math.ceil(s.oversampling_factor * s.prompts_per_step - 1e-9)
     sandboxes = s.sandbox_start_s > 0
+    solve_a, solve_b, solve_log_beta = solve_rate.law(s)
     rate = s.sandbox_creates_per_s
     values = {
         "steps": steps,
@@ -76,6 +76,10 @@ def parameters(scenario: Scenario, steps: int, *, log_rollouts: bool) -> np.ndar
         "timeout_s": s.sandbox_timeout_s,
         # Fates
         "solves": s.solve_rate_mean > 0,
+        "solve_mean": s.solve_rate_mean,
+        "solve_a": solve_a,
+        "solve_b": solve_b,
+        "solve_log_beta": solve_log_beta,
         "filtered": s.filtered_fraction,
         "surplus": s.surplus_fraction,
         # The trainer
@@ -91,16 +95,6 @@ def parameters(scenario: Scenario, steps: int, *, log_rollouts: bool) -> np.ndar
     for name, value in values.items():
         record[name] = value
     return record
-
-
-def solve_rates(scenario: Scenario) -> np.ndarray:
-    """Quantiles of the prompts' solve rates at even steps of probability from 0 to 1."""
-    mean, k = scenario.solve_rate_mean, scenario.solve_rate_concentration
-    if mean in (0.0, 1.0) or math.isinf(k):
-        return np.full(2, mean)
-    from scipy.special import betaincinv
-
-    return betaincinv(mean * k, (1.0 - mean) * k, np.linspace(0.0, 1.0, SOLVE_POINTS))
 
 
 def iterations(scenario: Scenario) -> np.ndarray:
@@ -148,7 +142,7 @@ def world(scenario: Scenario, params: np.ndarray, seed: int) -> World:
             "params": params,
             "clock": clock,
             "keys": draws.keys(seed).view(state.KEY),
-            "solve_rates": solve_rates(scenario).view(state.RATE),
+            "solve_rates": solve_rate.table(scenario).view(state.RATE),
             "given": np.zeros(1, state.NUMBER),
             "iterations": iterations(scenario),
             "slots": np.zeros(slots, state.SLOT),

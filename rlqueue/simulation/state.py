@@ -45,7 +45,8 @@ PARAMS = _record(
     "checkpoint_every solves law log_rollouts quota",
     f8="max_staleness kv_tokens accept kv_s prefill_s prompt_tokens log_median sigma_between sigma_within max_tokens "
     "tool_fraction tool_s tool_mu tool_sigma reward_s start_mu start_sigma create_gap sandbox_cap start_failure death "
-    "timeout_s filtered surplus train_s_per_token train_fixed_s sync_s evaluation_s checkpoint_s",
+    "timeout_s solve_mean solve_a solve_b solve_log_beta filtered surplus train_s_per_token train_fixed_s sync_s "
+    "evaluation_s checkpoint_s",
 )
 """One scenario in the loop's own terms; ``parameters`` fills it."""
 
@@ -112,7 +113,7 @@ ITERATION = _record(f8="read_s compute_s")
 
 KEY = _record(u8="key")
 
-RATE = _record(f8="rate")
+RATE = _record(f8="below")
 
 NUMBER = _record(i8="number")
 
