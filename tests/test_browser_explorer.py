@@ -3,8 +3,10 @@
 import dataclasses
 import re
 
+import nbformat
 import pytest
 from intruder import Intruder, connected
+from serving import serve
 from test_explorer import text
 
 from rlqueue import Scenario
@@ -12,6 +14,7 @@ from rlqueue.app import controls, panels
 from rlqueue.app.answers import answer
 from rlqueue.app.explorer import stamp
 from rlqueue.app.figures import figures
+from rlqueue.app.refining import Refinement, run
 from rlqueue.app.state import State, opened, with_value
 from rlqueue.presets import preset_names
 
@@ -283,3 +286,74 @@ def test_nothing_is_cut_off_or_wider_than_the_screen(visit, explorer, width):
             assert here.page.evaluate("document.documentElement.scrollWidth") <= width
             assert here.page.evaluate(OVERFLOWING) == []
             assert here.page.evaluate(CUT_OFF) == []
+
+
+STUCK = """
+import dataclasses
+
+from rlqueue.app.explorer import page
+from rlqueue.app.state import State, opened
+
+state = opened("slime-qwen3-235b")
+page(State(preset=state.preset, scenario=dataclasses.replace(state.scenario, cluster_gpus=0, solve_rate_mean=1.0)))
+"""
+
+
+# Each first number of the cards that was on the page, and what was said then of how it was got.
+NOTED = """() => { window.seen = []; new MutationObserver(() => {
+    const number = document.querySelector('.rlq-number');
+    if (number) seen.push([number.firstChild.textContent, document.querySelector('.rlq-how').textContent]);
+    }).observe(document.querySelector('.rlq-explorer'), { childList: true, subtree: true }); }"""
+
+
+def waits(here):
+    """The drawn curve of the trainer's wait: x, y."""
+    names = here.page.evaluate(NAMES_DRAWN, "wait")
+    return here.page.evaluate(DRAWN, "wait")[names.index("trainer waits")][:2]
+
+
+def test_a_move_draws_what_is_simulated_and_rest_refines_it_until_the_next_move(visit, explorer):
+    first = moved(opened("slime-qwen3-235b"), "max_staleness", 8.5)
+    state = moved(first, "max_staleness", 9.0)
+    found, last = answer(first), answer(state)
+    here = visit(explorer)
+    choose(here, "Published run", "slime · Qwen3-235B FP8 · H200")
+    here.page.locator(".rlq-done").wait_for(timeout=60_000)
+    here.page.evaluate(NOTED)
+    here.press(NAMES["max_staleness"], "ArrowRight")
+    here.page.locator(".rlq-done").wait_for(state="detached")
+    here.press(NAMES["max_staleness"], "ArrowRight")  # before it is done
+    here.page.locator(".rlq-done").wait_for(timeout=60_000)
+    seen = here.page.evaluate("seen")
+    quick = [panels.shown_merits(each)[0].text for each in (found, last)]
+    assert any("%" in how.rpartition(".")[2] for _, how in seen)  # progress
+    assert [number for number in quick if number not in [wait for wait, _ in seen]] == []
+    said = squeezed(text(panels.how(found)))
+    assert any(wait == quick[0] and squeezed(how) == said for wait, how in seen)
+    refined = Refinement(last)
+    for job in refined.jobs:
+        refined.take(job, run(job, lambda: True))
+    final = refined.answer
+    assert squeezed(here.page.locator(".rlq-cards").inner_text()) == squeezed(text(panels.cards(final)))
+    assert "8 seeds, 60 steps" in here.page.locator(".rlq-how").inner_text()
+    drawn = waits(here)
+    assert drawn[0] == final.frame.splits.tolist()
+    assert drawn[1] == pytest.approx(final.simulated.curve.by_split["trainer_wait_ratio"].tolist(), abs=1e-12)
+    bands = here.page.evaluate(DRAWN, "wait")[0]
+    assert len(bands[0]) == 2 * len(final.frame.splits)
+    assert here.page.evaluate(DRAWN, "map")[0][2] == figures(final)["map"]["data"][0]["z"].tolist()
+
+
+def test_a_scenario_that_gets_nowhere_says_why_and_the_page_lives_on(visit, tmp_path):
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(STUCK)])
+    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(made, tmp_path / "explorer.ipynb")
+    with serve(tmp_path) as server:
+        here = visit(server)
+        here.page.locator(".rlq-doubt", has_text="nearly every group is filtered").wait_for(timeout=60_000)
+        assert "The simulated run stalls" in here.page.locator(".rlq-doubt").inner_text()
+        here.press(NAMES["generator_gpus"], "ArrowLeft")
+        here.page.locator(".rlq-doubt", has_text="nearly every group is filtered").wait_for(timeout=60_000)
+        here.page.get_by_role("button", name="Reset").click()
+        here.page.locator(".rlq-doubt").wait_for(state="detached")
+        shows(here, opened("slime-qwen3-235b"))
