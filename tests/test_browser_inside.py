@@ -3,9 +3,9 @@
 import re
 
 import pytest
+from intruder import Intruder, connected
 from test_browser_explorer import NAMES, alert, choose, numbers, squeezed
 from test_explorer import text
-from test_safety import Intruder, _connected
 
 from rlqueue.app import controls, inside_panels
 from rlqueue.app.inside import STEPS_AT_FIRST, stamp
@@ -16,7 +16,6 @@ from rlqueue.app.state import State, opened, with_value
 pytestmark = pytest.mark.browser
 
 PAGE = "voila/render/inside_one_run.ipynb"
-FULL = ".rlq-plots[data-stamp='{}']"
 SMALL = "verl-qwen3-235b-c96"
 SMALL_TITLE = "verl · Qwen3-235B · GB300 · 96 slots"
 # Bars, their bases and lines of a drawn figure, as plotly holds them.
@@ -133,7 +132,7 @@ def test_a_place_that_no_slider_has_is_refused_by_name_and_the_page_lives_on(vis
     here = opened_page(visit, explorer)
     html = here.page.content()
     kernel_id = re.search('"kernelId": ?"([^"]+)"', html)[1]
-    socket = _connected(explorer.port, kernel_id)
+    socket = connected(explorer.port, kernel_id)
     intruder = Intruder(socket=socket, kernel_id=kernel_id, html=html)
     sliders = {
         state["description"]: comm

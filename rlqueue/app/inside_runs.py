@@ -21,6 +21,8 @@ SHORT_STEPS = (10, 40)
 """Least and most steps of a short run."""
 SHORT_EVENTS = 150_000
 """Events after which a short run is left as it is: what it has not shown by then, the full run will."""
+PATIENCE = 20
+"""A full run is given up after this part of its event budget without one more step: about what a whole run should need."""
 SLICE_EVENTS = 30_000
 """Events of the full run between two looks at the controls: about 10 ms."""
 
@@ -80,10 +82,13 @@ def slices(scenario: Scenario, seed: int, steps: int = FULL_STEPS) -> Iterator[f
     """The full run, bit by bit: shares of it that are done, and at last the run, the same as ``simulate`` makes in one go."""
     there = world(scenario, parameters(scenario, steps, log_rollouts=True), seed)
     limit, seconds = event_budget(scenario, steps), 0.0
+    patience, step, since = limit // PATIENCE, 0, 0
     while True:
         run = simulate_from(there, scenario, seed, min(limit, int(there.clock["events"]) + SLICE_EVENTS))
         seconds += run.seconds
-        if there.clock["status"] != GOES_ON or run.events >= limit:
+        if there.clock["step"] > step:
+            step, since = int(there.clock["step"]), run.events
+        if there.clock["status"] != GOES_ON or run.events >= min(limit, since + patience):
             run = dataclasses.replace(run, seconds=seconds)
             yield Shown(scenario=scenario, run=run, closed=solve(scenario), full=True)
             return
