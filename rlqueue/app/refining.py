@@ -49,6 +49,8 @@ MAP_STEPS = (20, 16, 12)
 MAP_EVENTS = 80_000
 PATIENCE = 4_000_000
 """A run without a step after so many events counts as stalled; the engine itself would wait for hundreds of millions."""
+CELL_MARGIN = 3.0
+"""The same as ``MARGIN`` for a cell: many slots take long to fill, and a run cut off before that shows the filling."""
 MARGIN = 1.3
 """A run is cut off when it takes so many times the events that are its share."""
 KEPT = 4096
@@ -138,7 +140,11 @@ class Refinement:
                 concurrency=int(field.concurrency[row].round()),
             )
             yield Job(
-                scenario=moved, fidelity=self.map_fidelity, seed=0, cell=(row, column), most_events=MARGIN * MAP_EVENTS
+                scenario=moved,
+                fidelity=self.map_fidelity,
+                seed=0,
+                cell=(row, column),
+                most_events=CELL_MARGIN * MAP_EVENTS,
             )
 
     def _kept_map(self) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -37,8 +38,12 @@ GIVEN_UP = 1.5
 LEAST_STEPS = 4
 """A run cut off before so many steps says nothing."""
 QUICK_STEPS = (24, 20, 16, 12, 8)
-QUICK_SPLITS = 3
-"""Splits that are simulated while dragging, besides the present one."""
+LONG_EVENTS = 30_000
+QUICK_SPLITS = (3, 2)
+"""Splits that are simulated while dragging, besides the present one: of short runs, and of those above ``LONG_EVENTS``."""
+KEPT = 512
+"""Short runs that are kept."""
+_quick: OrderedDict[tuple[Scenario, Fidelity], Outcome] = OrderedDict()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +207,11 @@ def _quick_fidelity(corner: Scenario, concurrency: int) -> Fidelity:
     return Fidelity(steps=affordable(short, QUICK_STEPS, QUICK_EVENTS), lumped=corner.tool_calls > 0)
 
 
+@lru_cache(maxsize=256)
+def _quick_events(corner: Scenario, concurrency: int, fidelity: Fidelity) -> float:
+    return expected_events(dataclasses.replace(lumped(corner), concurrency=concurrency), fidelity.steps)
+
+
 def affordable(scenario: Scenario, ladder: Sequence[int], events: float) -> int:
     """The most steps of a ladder that take no more than so many events; the fewest where none does."""
     return next((each for each in ladder if expected_events(scenario, each) <= events), ladder[-1])
@@ -214,9 +224,25 @@ def some_splits(around: Frame, most: int) -> np.ndarray:
     return around.splits[every]
 
 
-@lru_cache(maxsize=512)
+def quick_outcomes(asked: Sequence[Scenario], fidelity: Fidelity) -> list[Outcome]:
+    """The short runs of some scenarios, or that they were given up; from memory where they were asked for before.
+
+    The first that is not known runs here, since a thread takes its time to begin, and the others on threads meanwhile.
+    """
+    unknown = [each for each in dict.fromkeys(asked) if (each, fidelity) not in _quick]
+    others = [workers().submit(quick_outcome, each, fidelity) for each in unknown[1:]]
+    for each in unknown[:1]:
+        _quick[each, fidelity] = quick_outcome(each, fidelity)
+    for each, other in zip(unknown[1:], others, strict=True):
+        _quick[each, fidelity] = other.result()
+    found = [_quick[each, fidelity] for each in asked]
+    while len(_quick) > KEPT:
+        _quick.popitem(last=False)
+    return found
+
+
 def quick_outcome(scenario: Scenario, fidelity: Fidelity) -> Outcome:
-    """The short run of a scenario, or that it was given up."""
+    """One short run."""
     return outcome(scenario, fidelity, 0, GIVEN_UP * QUICK_EVENTS)
 
 
@@ -227,19 +253,12 @@ def quick(state: State, closed: Mapping[str, Any]) -> Simulated:
         closed: the closed form over ``frame.splits``, as ``sweep.split_grid`` gives it.
     """
     scenario, around, fidelity = state.scenario, frame(state.scenario), quick_fidelity(state)
-    others = [int(each) for each in some_splits(around, QUICK_SPLITS) if each != scenario.generator_gpus]
-    asked = [scenario, *(at_split(scenario, each) for each in others)]
-    found = dict(
-        zip(
-            [scenario.generator_gpus, *others],
-            workers().map(lambda each: quick_outcome(each, fidelity), asked),
-            strict=True,
-        )
-    )
-    here = found[scenario.generator_gpus]
+    most = QUICK_SPLITS[_quick_events(around.corner, state.start.concurrency, fidelity) > LONG_EVENTS]
+    others = [int(each) for each in some_splits(around, most) if each != scenario.generator_gpus]
+    found = quick_outcomes([scenario, *(at_split(scenario, each) for each in others)], fidelity)
     return gathered(
-        state, closed, fidelity=fidelity, outcomes=[here], curve_fidelity=fidelity,
-        along={split: [each] for split, each in found.items()},
+        state, closed, fidelity=fidelity, outcomes=found[:1], curve_fidelity=fidelity,
+        along={split: [each] for split, each in zip([scenario.generator_gpus, *others], found, strict=True)},
     )  # fmt: skip
 
 
