@@ -29,6 +29,7 @@ RATES = np.dtype(
         ("train_gpu_s", "f8"), ("train_fixed_s", "f8"), ("sync_s", "f8"), ("pause_s", "f8"),
         # One rollout: tokens, mean context while decoding, time in the slot outside the LLM
         ("prompt_tokens", "f8"), ("response_tokens", "f8"), ("max_tokens", "f8"), ("context_tokens", "f8"),
+        ("prompt_context_tokens", "f8"),
         ("group_tokens", "f8"), ("batch_tokens", "f8"), ("outside_s", "f8"), ("start_s", "f8"),
         ("creates_per_s", "f8"), ("sandbox_cap", "f8"), ("uses_sandbox", "f8"),
         # One replica: KV slots, one iteration's parts (see inference.iteration_s), prefill
@@ -55,15 +56,22 @@ def turns_of(scenario: Scenario) -> float:
     return scenario.tool_calls + 1.0
 
 
+def prompt_context_tokens(scenario: Scenario) -> float:
+    """Prompt tokens in the context of a running request, on average [token].
+
+    They arrive in equal parts before each of n turns: ``P (n + 1) / (2 n)``.
+    """
+    turns = turns_of(scenario)
+    return scenario.mean_prompt_tokens * (turns + 1) / (2 * turns)
+
+
 def mean_context_tokens(scenario: Scenario) -> float:
     """Context of a running request at a random moment of decoding [token].
 
-    Prompt tokens arrive in equal parts before each of n turns, response tokens one by one, and long responses are met more
-    often: ``P (n + 1) / (2 n) + E[L^2] / (2 E[L])``.
+    Response tokens come one by one, and long responses are met more often: ``prompt part + E[L^2] / (2 E[L])``.
     """
-    turns, lengths = turns_of(scenario), lengths_of(scenario)
-    prompt = scenario.mean_prompt_tokens * (turns + 1) / (2 * turns)
-    return prompt + lengths.second_moment / (2 * lengths.mean_tokens)
+    lengths = lengths_of(scenario)
+    return prompt_context_tokens(scenario) + lengths.second_moment / (2 * lengths.mean_tokens)
 
 
 def prefilled_tokens(scenario: Scenario) -> float:
@@ -143,6 +151,7 @@ def _values(s: Scenario) -> dict[str, float]:
         "response_tokens": s.mean_response_tokens,
         "max_tokens": s.max_response_tokens,
         "context_tokens": mean_context_tokens(s),
+        "prompt_context_tokens": prompt_context_tokens(s),
         "group_tokens": lengths.mean_group_tokens,
         "batch_tokens": lengths.mean_of_longest_tokens(s.prompts_per_step),
         **_outside(s),

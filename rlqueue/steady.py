@@ -2,7 +2,7 @@
 
 The generator is a fluid of rollouts in slots (Little's law); the batch cycle is periodic with step time T; a staleness
 budget is a condition on how many dispatched groups may still be unfinished when the trainer takes a batch. All formulas
-are stated in ``docs`` of the functions; ``queueing`` names their results.
+stand in the functions' docstrings; ``queueing`` names their results, ``fluid`` has the generator.
 """
 
 import math
@@ -10,7 +10,20 @@ import math
 import numpy as np
 from numba import njit
 
-from rlqueue.inference import iteration_s
+from rlqueue.fluid import (
+    EULER,
+    STEPS,
+    active_for_rate,
+    active_for_slots,
+    at_once,
+    decode_s,
+    drain_s,
+    replacements_s,
+    rollout_rate,
+    survival_at,
+    used_share,
+)
+from rlqueue.stamp import source_stamp
 
 # Codes of rates.SCHEDULE_CODES and FAMILY_CODES, as constants that the compiler folds.
 COLOCATED, SYNC, ONE_STEP_OFF, DRAIN, IN_FLIGHT, PARTIAL, LENT = range(7)
@@ -27,12 +40,6 @@ DROPPED_MUCH = 0.9
 TAIL_MATTERS = 1.05
 """A batch has a long tail when its longest response is longer than the mean by more than this factor."""
 
-STEPS = 36
-"""Halvings of a bracket: 2**-36 of it is left, far below what any input is known to."""
-
-EULER = 0.5614594835668851
-"""exp(-Euler's constant): of n exponential times, the mean maximum is where ``exp(-gamma) / n`` of a curve is left."""
-
 POINT = np.dtype(
     [(name, "f8") for name in (
         "step_s", "wait_s", "train_s", "sync_s", "consumption_per_s", "production_per_s", "trainer_wait_ratio",
@@ -42,117 +49,28 @@ POINT = np.dtype(
 )  # fmt: skip
 
 
-@njit(cache=True, inline="always")
-def used_share(r):
-    """Share of the rollouts dispatched that is neither filtered, nor surplus, nor failed."""
-    return (1.0 - r.filtered) * (1.0 - r.surplus) * (1.0 - r.failed)
+@njit
+def targeted_bound(shortest, longest, r, replicas, active, dispatched, busy, kept):
+    """Step time [s] at which a straggler, which holds the step its group belongs to, is ready when its step comes.
 
-
-@njit(cache=True)
-def rollout_rate(a, r, kept):
-    """Rollouts per second of a replica with ``a`` running requests: ``a / (R t(a) / accept + a p)``.
-
-    R response tokens at iteration time t, prefill time p of the replica per rollout; ``kept`` is the share of its time
-    that is not lost to prefilling aborted rollouts again. On average less than one request runs one at a time.
+    ``(straggler + busy) / ahead``: that many batches may run ahead of the trainer (less on average where weights are
+    published every m steps), and they share the generator with it: it decodes among what a step of this time needs.
     """
-    t = iteration_s(
-        max(a, 1.0), r.context_tokens, r.overhead_s, r.shared_s, r.experts_s, r.miss, r.kv_s_per_token, r.compute_s
-    )
-    return kept * a / (r.response_tokens * t / r.accept_length + a * r.prefill_s)
-
-
-@njit(cache=True)
-def active_for_slots(slots, r, kept):
-    """Running requests of a replica whose rollouts fill ``slots`` slots, those outside the LLM included; at most KV slots."""
-    low, high = 0.0, min(r.kv_slots, slots)
-    if high + rollout_rate(high, r, kept) * r.outside_s <= slots:
-        return high
+    ahead = r.publish_steps * (1.0 + r.max_staleness) - 0.5 * (r.publish_steps - 1.0)
+    alone = r.outside_s + replacements_s(r, replicas, active, kept)
+    low, high = shortest, max(shortest, longest)
     for _ in range(STEPS):
         middle = 0.5 * (low + high)
-        if middle + rollout_rate(middle, r, kept) * r.outside_s > slots:
-            high = middle
-        else:
-            low = middle
-    return 0.5 * (low + high)
-
-
-@njit(cache=True)
-def active_for_rate(rate, high, r, kept):
-    """The fewest running requests of a replica that finish ``rate`` rollouts per second; at most ``high``."""
-    low = 0.0
-    for _ in range(STEPS):
-        middle = 0.5 * (low + high)
-        if rollout_rate(middle, r, kept) < rate:
+        crowd = max(1.0, active_for_rate(dispatched / middle / replicas, active, r, kept))
+        straggler = alone + decode_s(r.batch_tokens, crowd, r.context_tokens, r, kept)
+        if straggler + busy > ahead * middle:
             low = middle
         else:
             high = middle
     return high
 
 
-@njit(cache=True)
-def survival_at(tokens, max_tokens, table):
-    """P(longer than ``tokens``) from an even table over 0 .. max_tokens, linear between its points."""
-    if tokens <= 0.0:
-        return 1.0
-    place = tokens / max_tokens * (table.size - 1)
-    i = int(place)
-    if i >= table.size - 1:
-        return 0.0
-    return table[i] + (place - i) * (table[i + 1] - table[i])
-
-
-@njit(cache=True)
-def batch_at_once(r, replicas, active, rate, dispatched, kept, rollouts):
-    """Time [s] from dispatching a whole batch to its longest rollout, and the mean time of one rollout.
-
-    Rollouts beyond the slots follow as slots become free. The last wave shrinks as rollouts end, and each
-    decodes faster for it: ``integral of t(k survival(y)) dy`` up to the mean longest response of the batch.
-    """
-    slots = active + rollout_rate(active, r, kept) * r.outside_s
-    wave = min(dispatched / replicas, slots)
-    cell = r.max_tokens / (rollouts.size - 1)
-    longest, mean = 0.0, 0.0
-    for i in range(rollouts.size - 1):
-        part = min(1.0, max(0.0, r.batch_tokens / cell - i))
-        if part == 0.0:
-            break
-        alive = max(1.0, wave * 0.5 * (rollouts[i] + rollouts[i + 1]))
-        t = cell / r.accept_length / kept * iteration_s(
-            alive, r.context_tokens, r.overhead_s, r.shared_s, r.experts_s, r.miss, r.kv_s_per_token, r.compute_s
-        )  # fmt: skip
-        longest += part * t
-        mean += 0.5 * (rollouts[i] + rollouts[i + 1]) * t
-    free = replicas * rollout_rate(active, r, kept)
-    share = wave * replicas / dispatched
-    in_last_wave = r.outside_s + wave * r.prefill_s + mean
-    whole = (1.0 - share) * dispatched / free + r.outside_s + wave * r.prefill_s + longest
-    # Where creating sandboxes or prefill apart is narrower than the slots, the last rollout begins that late
-    whole = max(whole, dispatched / rate + in_last_wave) if rate < free else whole
-    return whole, share * in_last_wave + (1.0 - share) * slots * replicas / free
-
-
-@njit(cache=True)
-def drain_loss(r, active, kept, rollouts):
-    """Generator time [s] lost when the rollouts in flight are finished before new weights and none is dispatched.
-
-    The remaining length of a running rollout has the survival ``integral_y S / E[L]``; finishing takes the time of the
-    longest, of which the rollouts' own share ``a / X`` is not lost.
-    """
-    cell = r.max_tokens / (rollouts.size - 1)
-    left = r.response_tokens
-    total = 0.0
-    for i in range(rollouts.size - 1):
-        if i * cell > r.batch_tokens:
-            break
-        alive = max(1.0, active * max(0.0, left) / r.response_tokens)
-        total += cell / r.accept_length / kept * iteration_s(
-            alive, r.context_tokens, r.overhead_s, r.shared_s, r.experts_s, r.miss, r.kv_s_per_token, r.compute_s
-        )  # fmt: skip
-        left -= cell * 0.5 * (rollouts[i] + rollouts[i + 1])
-    return max(0.0, total - active / rollout_rate(active, r, kept))
-
-
-@njit(cache=True)
+@njit
 def over_budget(step, a, r, train, after, kept, groups):
     """How far the unfinished groups exceed what the admission budget allows (in batches), at step time ``step``.
 
@@ -181,14 +99,14 @@ def over_budget(step, a, r, train, after, kept, groups):
     return worst
 
 
-@njit(cache=True)
+@njit
 def kept_by_age(step, busy, r, token_s, groups):
     """Share of groups young enough to be trained under a drop rule: ``1 - S((S_max + 1 - busy / T) m T - T / 2)``."""
     age = (r.max_staleness + 1.0) * r.publish_steps * step - busy - 0.5 * step
     return 1.0 - survival_at((age - r.outside_s) / token_s, r.max_tokens, groups)
 
 
-@njit(cache=True)
+@njit
 def cycle(r, replicas, trainer_gpus, groups, rollouts, kept):
     """Step time of one scenario and what sets it.
 
@@ -215,28 +133,40 @@ def cycle(r, replicas, trainer_gpus, groups, rollouts, kept):
         rate, limit = replicas / r.prefill_apart_s, PREFILL
     if r.uses_sandbox > 0.0 and rate > r.creates_per_s:
         rate, limit = r.creates_per_s, SANDBOX_START
+    slots_active = active
+    if limit in (PREFILL, SANDBOX_START):
+        active = active_for_rate(rate / replicas, active, r, kept)
     dispatched = r.samples * r.oversampling / used_share(r)
     lag_free = r.schedule in (COLOCATED, SYNC, ONE_STEP_OFF)
-    whole, mean_s = batch_at_once(r, replicas, active, rate, dispatched, kept, rollouts)
+    first = r.samples * r.oversampling / ((1.0 - r.surplus) * (1.0 - r.failed))
+    whole, mean_s = at_once(r, replicas, slots_active, first, kept, rollouts)
+    whole = max(whole + replacements_s(r, replicas, active, kept), dispatched / rate)
     if not lag_free and r.max_staleness == 0.0:
         lag_free = True
     share = 1.0
     if lag_free:
-        free = replicas * rollout_rate(active, r, kept)
-        one_wave = rate >= free and dispatched <= replicas * active + free * r.outside_s
+        free = replicas * rollout_rate(slots_active, r, kept)
+        one_wave = rate >= free and dispatched <= replicas * slots_active + free * r.outside_s
         tail = one_wave and r.batch_tokens > TAIL_MATTERS * r.response_tokens
-        step = max(whole, train) + after if r.schedule == ONE_STEP_OFF else whole + busy
+        sync = r.sync_s / r.publish_steps
+        step = max(whole, busy - sync) + sync if r.schedule == ONE_STEP_OFF else whole + busy
         return step, train, after, active, rate, whole, share, TAIL if tail else limit, mean_s, True
 
     generation = dispatched / rate
     if r.schedule == DRAIN:
-        generation += drain_loss(r, active, kept, rollouts) / r.publish_steps
+        # Nothing is dispatched until the last rollout has ended and the weights are there: what a publication's steps need is
+        # dispatched after one publication and has ended before the next
+        drain = drain_s(r, active, kept, rollouts)
+        generation += max(0.0, drain - active * replicas / rate) / r.publish_steps
+        between, _ = at_once(r, replicas, slots_active, dispatched * r.publish_steps, kept, rollouts)
+        generation = max(generation, between / r.publish_steps) + r.sync_s / r.publish_steps
+        generation = min(generation, whole + busy)  # in lockstep there is nothing to drain
     step = max(busy, generation)
     if r.filtered >= 0.5:
         limit = FILTER
     if r.family == TARGETED:
-        bound = (whole + busy) / (1.0 + r.max_staleness)
-        if bound > step:
+        bound = targeted_bound(step, whole + busy, r, replicas, active, dispatched, busy, kept)
+        if bound > step * (1.0 + 1e-9):
             step, limit = bound, BUDGET
     elif r.family == ADMISSION:
         most = active_for_rate(dispatched / step / replicas, active, r, kept)
@@ -273,7 +203,7 @@ def cycle(r, replicas, trainer_gpus, groups, rollouts, kept):
     return step, train, after, active, rate, generation, share, limit, mean_s, False
 
 
-@njit(cache=True)
+@njit
 def lost_to_reprefill(r, replicas, trainer_gpus, groups, rollouts):
     """Share of generator time kept when every publication aborts the running rollouts and prefills them again."""
     if r.reprefill_s == 0.0:
@@ -282,7 +212,7 @@ def lost_to_reprefill(r, replicas, trainer_gpus, groups, rollouts):
     return max(0.05, 1.0 - active * r.reprefill_s / (step * r.publish_steps))
 
 
-@njit(cache=True)
+@njit
 def steady(r, groups, rollouts, out):
     """Fill the record ``out`` (dtype POINT) with the operating point of the record ``r`` (dtype rates.RATES)."""
     trainer_gpus = r.trainer_gpus
@@ -321,7 +251,7 @@ def steady(r, groups, rollouts, out):
         in_flight = min(dispatched * mean_s / step, r.concurrency, r.sandbox_cap)
         group_s = mean_s * r.group_tokens / r.response_tokens
         running = min(in_flight, most)
-        staleness = 1.0 if r.schedule == ONE_STEP_OFF else 0.0
+        staleness = 1.0 / r.publish_steps if r.schedule == ONE_STEP_OFF else 0.0
         queued = 0.0
         a = running / replicas
     else:
@@ -367,10 +297,16 @@ def steady(r, groups, rollouts, out):
     out.binding = limit
 
 
-@njit(cache=True)
-def steady_all(rates, groups, rollouts):
-    """Operating points of many records: 1-D array of dtype POINT from a 1-D array of dtype rates.RATES."""
-    points = np.zeros(rates.size, POINT)
-    for i in range(rates.size):
-        steady(rates[i], groups, rollouts, points[i])
-    return points
+def _compiled(stamp):
+    @njit(cache=True)
+    def steady_all(rates, groups, rollouts):
+        """Operating points of many records: 1-D array of dtype POINT from a 1-D array of dtype rates.RATES."""
+        points = np.zeros(rates.size, POINT)
+        for i in range(rates.size if stamp else 0):
+            steady(rates[i], groups, rollouts, points[i])
+        return points
+
+    return steady_all
+
+
+steady_all = _compiled(source_stamp("inference.py", "fluid.py", "steady.py"))

@@ -185,8 +185,8 @@ def test_lifting_the_binding_constraint_never_slows_a_step(scenario):
     before = steady_all(record, lengths.group_survival, lengths.rollout_survival)[0]
     free = lifted(record, tuple(CONSTRAINTS)[before["binding"]])
     after = steady_all(free, lengths.group_survival, lengths.rollout_survival)[0]
-    # In lockstep the closed form stitches full slots and a last wave together, which is good to some percent
-    slack = 2e-2 if scenario.schedule in LAG_FREE or scenario.max_staleness == 0 else ROUNDING
+    # In lockstep the closed form stitches full slots, a last wave and replacements together, good to some percent each
+    slack = 0.1 if scenario.schedule in LAG_FREE or scenario.max_staleness == 0 else ROUNDING
     assert after["step_s"] <= before["step_s"] * (1 + slack)
 
 
@@ -246,3 +246,13 @@ def test_drained_updates_are_never_faster_than_in_flight_ones():
         scenario = dataclasses.replace(Scenario.from_data(name), schedule="async-in-flight")
         drained = dataclasses.replace(scenario, schedule="async-drain")
         assert solve(drained).step_s >= solve(scenario).step_s * (1 - ROUNDING)
+
+
+@pytest.mark.parametrize(
+    "knobs", [{"solve_rate_mean": 1.0}, {"solve_rate_mean": 0.999, "solve_rate_concentration": 0.01}]
+)
+def test_a_filter_that_lets_nearly_nothing_through_gives_an_answer(knobs):
+    for schedule in SCHEDULES:
+        point = solve(dataclasses.replace(SLIME, schedule=schedule, **knobs))
+        assert point.trainer_wait_ratio > 0.99
+        assert point.accepted_ratio < 0.01
