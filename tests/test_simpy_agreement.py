@@ -106,14 +106,23 @@ def test_at_a_measured_decode_rate_they_make_the_same_run(scenario):
     assert_same_run(*both(dataclasses.replace(scenario, decode_curve="1: 99, 4: 300, 16: 910"), seed=1))
 
 
+def without_spread(scenario):
+    return dataclasses.replace(
+        scenario, response_sigma_between_prompts=0.0, response_sigma_within_group=0.0, tool_call_sigma=0.0,
+        sandbox_start_sigma=0.0,
+    )  # fmt: skip
+
+
 # Equal times everywhere: the order at one moment decides. One replica, since rounding parts what is equal on two
 @pytest.mark.parametrize("scenario", random_scenarios(63, seed=2027), ids=lambda scenario: scenario.name)
 def test_without_any_spread_both_order_what_happens_at_one_moment_alike(scenario):
-    tied = dataclasses.replace(
-        scenario, response_sigma_between_prompts=0.0, response_sigma_within_group=0.0, tool_call_sigma=0.0,
-        sandbox_start_sigma=0.0, generator_gpus=8, trainer_gpus=7,
-    )  # fmt: skip
-    assert_same_run(*both(tied, seed=1))
+    assert_same_run(*both(dataclasses.replace(without_spread(scenario), generator_gpus=8, trainer_gpus=7), seed=1))
+
+
+# The first sends a new rollout to another of its three replicas; the second takes lent ones back
+@pytest.mark.parametrize(("seed", "which"), [(21, 25), (43, 60)])
+def test_what_is_due_on_a_replica_does_not_wait_for_what_an_event_elsewhere_sends_there_at_that_moment(seed, which):
+    assert_same_run(*both(without_spread(random_scenarios(63, seed)[which]), seed=1))
 
 
 @pytest.mark.parametrize("name", preset_names())

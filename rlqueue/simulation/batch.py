@@ -75,17 +75,19 @@ def find_next(w, ri):
     """When the replica's next segment ends or its KV memory is full."""
     r, p = replica_at(w, ri), params(w)
     if r.k == 0:
-        at = math.inf
+        r.due = math.inf
     else:
-        tokens = heap_at(w, ri * p.heap_room).end - r.clock
+        r.due_clock = heap_at(w, ri * p.heap_room).end
+        tokens = r.due_clock - r.clock
         r.overflow = 0
         if r.k > 1 and r.context + r.k * tokens > p.kv_tokens:
             tokens = (p.kv_tokens - r.context) / r.k
+            r.due_clock = r.clock + tokens
             r.overflow = 1
-        at = r.last  # a segment that ends at this very token does not wait for a prefill that has just begun
+        r.due = r.last  # a segment that ends at this very token does not wait for a prefill that has just begun
         if tokens > 0.0:
-            at = max(r.last, r.frozen) + time_for(w, tokens, r.k, r.context)
-    tree_set(w.ends, w.ends_room, ri, at)
+            r.due = max(r.last, r.frozen) + time_for(w, tokens, r.k, r.context)
+    tree_set(w.ends, w.ends_room, ri, r.due)
 
 
 @njit

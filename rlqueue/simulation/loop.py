@@ -11,6 +11,7 @@ from rlqueue.simulation.batch import (
     RANK_PREFILL,
     RANK_START,
     arrive,
+    catch_up,
     leave,
     plan,
     preempt,
@@ -33,7 +34,6 @@ from rlqueue.simulation.memory import (
     slot_at,
     timer_at,
 )
-from rlqueue.simulation.replica import move_clock
 from rlqueue.simulation.rollout import begin_tool_call, begin_turn, create, fail, grant_places, log, vacate
 from rlqueue.simulation.trainer import look, ring
 
@@ -58,19 +58,15 @@ def end_rollout(w, i):
         grant_places(w)
 
 
-@njit(error_model="numpy")
+@njit
 def replica_event(w, ri):
     """A segment ends on a replica, or its KV memory is full."""
     z, p, r = clock(w), params(w), replica_at(w, ri)
-    r.busy_s += max(0.0, z.now - max(r.last, r.frozen))
+    catch_up(w, ri)
     if r.overflow:
-        move_clock(r, z.now, (p.kv_tokens - r.context) / r.k)
         preempt(w, ri)
         return
-    top = heap_at(w, ri * p.heap_room)
-    end, i = top.end, top.slot
-    move_clock(r, z.now, end - r.clock)
-    r.clock = end
+    i = heap_at(w, ri * p.heap_room).slot
     q = slot_at(w, i)
     leave(w, i, 0)
     start_waiting(w, ri)

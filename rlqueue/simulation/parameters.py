@@ -132,6 +132,7 @@ def world(scenario: Scenario, params: np.ndarray, seed: int) -> World:
     clock["trainer"], clock["trainer_at"] = state.WAITING, math.inf
     replicas = np.zeros(everyone, state.REPLICA)
     replicas["open"][:standing] = 1
+    replicas["due"] = math.inf
     free = np.zeros(slots, state.NUMBER)
     free["number"] = np.arange(slots)[::-1]
     lists = np.zeros(state.WAIT_LISTS + everyone, state.LIST)

@@ -48,26 +48,22 @@ def tokens_in(w, seconds, k, context):
 
 
 @njit(error_model="numpy")
-def move_clock(r, now, tokens):
-    """Let the replica's clock advance by ``tokens`` up to the moment ``now``."""
-    k = r.k
-    grown = r.context + k * tokens
-    r.clock += tokens
-    r.k_area += k * (now - r.last)
-    r.context_area += 0.5 * (r.context + grown) * (now - r.last)
-    r.context = grown
-    r.last = now
-
-
-@njit(error_model="numpy")
 def bring_to(w, r, now):
-    """Let the replica's clock advance to the moment ``now``; it stands still until ``frozen``, while prefill has the GPUs."""
+    """Let the replica's clock advance to the moment ``now``; it stands still until ``frozen``, while prefill has the GPUs.
+
+    At the planned moment it has the planned value exactly, whoever asks: what is due then must not lack 1e-13 of a token.
+    """
     if r.k == 0:
         r.last = now
         return
-    begin = max(r.last, r.frozen)
-    tokens = 0.0
+    begin, reached = max(r.last, r.frozen), r.clock
     if now > begin:
-        tokens = tokens_in(w, now - begin, r.k, r.context)
         r.busy_s += now - begin
-    move_clock(r, now, tokens)
+    if now >= r.due:
+        reached = r.due_clock
+    elif now > begin:
+        reached = min(r.due_clock, r.clock + tokens_in(w, now - begin, r.k, r.context))
+    grown = r.context + r.k * (reached - r.clock)
+    r.k_area += r.k * (now - r.last)
+    r.context_area += 0.5 * (r.context + grown) * (now - r.last)
+    r.clock, r.context, r.last = reached, grown, now

@@ -69,9 +69,11 @@ SLOT = _record(
 """One slot and the rollout in it. ``context`` is less the replica's token clock while the request runs."""
 
 REPLICA = _record(
-    f8="clock last frozen context k_area context_area busy_s prefill_s prefill_free",
-    i8="k bound open overflow freed changed",
+    f8="clock last frozen context k_area context_area busy_s prefill_s prefill_free due due_clock",
+    i8="k bound",
+    i4="open overflow freed changed",
 )
+"""One replica. ``due`` is the moment of its next own event as planned, ``due_clock`` its token clock then."""
 
 GROUP = _record(
     f8="log_mean dispatched finished trained sampled lost longest lag",
