@@ -36,11 +36,12 @@ class Simulation:
         s, self.scenario, self.draws, self.steps = scenario, scenario, draws, steps
         self.env = simpy.Environment()
         self.rule = rule_of(s)
+        self.schedule = "sync" if self.rule == "lockstep" else s.schedule
         self.full = math.ceil(s.oversampling_factor * s.prompts_per_step)
         colocated = s.schedule == "colocated-sync"
         all_gpus = s.trainer_gpus + s.generator_gpus
         own = (all_gpus if colocated else s.generator_gpus) // s.gpus_per_replica
-        lent = s.trainer_gpus // s.gpus_per_replica if s.schedule == "lent-trainer" else 0
+        lent = s.trainer_gpus // s.gpus_per_replica if self.schedule == "lent-trainer" else 0
         self.replicas = [Replica(self, i, is_open=i < own) for i in range(own + lent)]
         self.lent = self.replicas[own:]
         self.SANDBOX, self.PREFILL, self.TOOL, self.REWARD = range(1 + own + lent, 5 + own + lent)
@@ -355,10 +356,10 @@ class Simulation:
                 if every and (step + 1) % every == 0:
                     yield from self.spend(row, "pause", seconds)
             if (step + 1) % s.steps_per_publication == 0:
-                if s.schedule == "async-drain":
+                if self.schedule == "async-drain":
                     self.draining = True
                     yield from self.wait(row, lambda: self.in_flight == 0)
-                elif s.schedule == "one-step-off":
+                elif self.schedule == "one-step-off":
                     yield from self.wait(row, partial(self.is_closed, step + 1))
                 yield from self.spend(row, "sync", s.weight_sync_s)
                 self.publish()
@@ -413,7 +414,7 @@ class Simulation:
         self.version += 1
         if self.rule == "drop":
             self.drop_stale(self.version - self.scenario.max_staleness)
-        if self.scenario.schedule == "partial-rollout":
+        if self.schedule == "partial-rollout":
             for replica in self.replicas:
                 replica.restart_batch()
         self.draining = False
@@ -448,7 +449,7 @@ class Simulation:
     def measure(self, result):
         s, ended = self.scenario, len(self.rows)
         horizon = 2 + 2 * s.steps_per_publication * math.ceil(min(s.max_staleness, 16))
-        warm = min(max(self.steps // 5, horizon), self.steps // 2)
+        warm = min(max(math.ceil(self.steps / 5), horizon), self.steps // 2)
         if ended <= warm:
             return
         start, area_start = self.marks[warm - 1] if warm else (0.0, 0.0)

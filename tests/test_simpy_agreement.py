@@ -101,6 +101,11 @@ def test_in_the_corners_where_several_rules_meet_they_make_the_same_run(scenario
     assert_same_run(*both(scenario, seed=1))
 
 
+@pytest.mark.parametrize("scenario", random_scenarios(21, seed=2030), ids=lambda scenario: scenario.name)
+def test_with_no_staleness_allowed_surplus_groups_go_on_across_publications_in_both(scenario):
+    assert_same_run(*both(dataclasses.replace(scenario, max_staleness=0.0, surplus_fraction=0.3), seed=1))
+
+
 @pytest.mark.parametrize("scenario", random_scenarios(21, seed=2029), ids=lambda scenario: scenario.name)
 def test_at_a_measured_decode_rate_they_make_the_same_run(scenario):
     assert_same_run(*both(dataclasses.replace(scenario, decode_curve="1: 99, 4: 300, 16: 910"), seed=1))
