@@ -176,7 +176,7 @@ def outcome(
             most_events = min(patience, run.events + SLICE_EVENTS)
         if wanted is not None and not wanted():
             return None
-    cut = going_on and run.events < limit
+    cut = bool(going_on and run.events < limit)
     if steps == 0 and cut and patience:
         why = run.stalled.rpartition(": ")[2]
         return Outcome(point=None, stalled=f"no step ended within {run.events:,} events ({why})")
