@@ -5,7 +5,6 @@ Every function takes the world ``w`` and numbers of slots ``i`` and replicas ``r
 
 import math
 
-import numpy as np
 from numba import njit
 
 from rlqueue.simulation import state
@@ -260,69 +259,3 @@ def preempt(w, ri):
         q.state = state.KV_WAIT
         list_prepend(w, state.WAIT_LISTS + ri, i)
     reschedule(w, ri)
-
-
-@njit
-def running_in_order(w, ri):
-    """The slots of a replica's running requests, in order of joining."""
-    base, k = ri * params(w).heap_room, replica_at(w, ri).k
-    slots, joined = np.empty(k, np.int64), np.empty(k, np.int64)
-    for place in range(k):
-        slots[place], joined[place] = heap_at(w, base + place).slot, heap_at(w, base + place).joined
-    return slots[np.argsort(joined)]
-
-
-@njit
-def prefill_all_again(w, ri):
-    """Abort and resume all requests of a batch: their contexts are prefilled again with the new weights."""
-    p, z, r = params(w), clock(w), replica_at(w, ri)
-    if p.apart:
-        for i in running_in_order(w, ri):
-            leave(w, i, place_of(w, i))
-            again(w, slot_at(w, i))
-            to_prefill_server(w, i)
-        start_waiting(w, ri)
-    elif r.k > 0:
-        r.frozen = max(r.frozen, z.now) + r.context * p.prefill_s
-        r.prefill_s += r.context * p.prefill_s
-        z.prefilled_tokens += r.context
-        z.again_tokens += r.context
-    reschedule(w, ri)
-
-
-@njit
-def open_lent(w):
-    p = params(w)
-    for ri in range(p.replicas, p.replicas + p.lent):
-        replica_at(w, ri).open = 1
-        change_load(w, ri, 0)
-    clock(w).lent_open = 1
-
-
-@njit
-def close_lent(w):
-    """Take the lent replicas back: their requests go elsewhere and are prefilled there from the start."""
-    p = params(w)
-    clock(w).lent_open = 0
-    for ri in range(p.replicas, p.replicas + p.lent):
-        replica_at(w, ri).open = 0
-        change_load(w, ri, 0)
-    for i in range(w.slots_room):
-        q = slot_at(w, i)
-        if q.state != state.FREE and q.replica >= p.replicas:
-            q.moved = 1
-            if q.state == state.TOOL:
-                unbind(w, i)
-    for ri in range(p.replicas, p.replicas + p.lent):
-        catch_up(w, ri)
-        for i in running_in_order(w, ri):
-            leave(w, i, place_of(w, i))
-            send(w, i)
-        while list_at(w, state.WAIT_LISTS + ri).head >= 0:
-            i = list_at(w, state.WAIT_LISTS + ri).head
-            list_remove(w, state.WAIT_LISTS + ri, i)
-            send(w, i)
-        r = replica_at(w, ri)
-        r.prefill_s -= max(0.0, r.frozen - r.last)
-        r.frozen = min(r.frozen, r.last)
-        reschedule(w, ri)

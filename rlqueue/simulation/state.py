@@ -40,7 +40,7 @@ def _record(**fields: str) -> np.dtype:
 
 
 PARAMS = _record(
-    i8="steps prompts group_size updates publish_steps cohort schedule family lockstep concurrency replicas lent "
+    i8="steps prompts group_size updates publish_steps cohort lockstep concurrency replicas lent "
     "heap_room apart partial drain one_step drop targeted prefix_cache tool_floor uses_sandbox tries evaluate_every "
     "checkpoint_every solves law log_rollouts quota",
     f8="max_staleness kv_tokens accept kv_s prefill_s prompt_tokens log_median sigma_between sigma_within max_tokens "
@@ -51,19 +51,18 @@ PARAMS = _record(
 """One scenario in the loop's own terms; ``parameters`` fills it."""
 
 CLOCK = _record(
-    i8="events status version step update trainer ended started groups current dispatched_of_current retry_head retries "
-    "flight free_slots counted fill queue_head queue_end spans rollouts series stride joined timers cause lent_open "
-    "next_timer oldest sandboxes running rollouts_done groups_done dispatched failed aborted cut preempted starts "
-    "retried truncated trainer_holds sources changed",
+    i8="events status version step update trainer ended started groups current retry_head retries flight "
+    "free_slots counted fill queue_head queue_end spans rollouts series stride joined timers cause lent_open "
+    "next_timer oldest sandboxes running rollouts_done groups_done dispatched failed aborted preempted starts "
+    "truncated trainer_holds sources changed",
     f8="now trainer_at since next_create ticked flight_area queue_area budget_area drain_area rollout_s group_s "
-    "outside_s decoded_tokens prefilled_tokens again_tokens wait_s train_s pause_s sync_s hold_s step_start start_s "
-    "cap_wait_area",
+    "decoded_tokens prefilled_tokens again_tokens step_start start_s",
 )
 """The state of the whole run: clock, trainer, counters; areas are integrals over time."""
 
 SLOT = _record(
     i8="group version joined",
-    f8="context end left segment length pending lag dispatched ready first asked at",
+    f8="context end left segment length pending lag dispatched ready first at",
     i4="rollout attempt state replica turn turns dies tries starts fails home moved previous next has_sandbox preempted",
 )
 """One slot and the rollout in it. ``context`` is less the replica's token clock while the request runs."""
@@ -85,7 +84,7 @@ COHORT = _record(i4="members accepted taken closed")
 
 STEP = _record(
     f8="start end wait train pause hold sync tokens staleness token_staleness in_flight_part flight_area queue_area "
-    "budget_area drain_area k_area context_area busy_s prefill_s decoded_tokens rollout_s group_s outside_s start_s again_tokens",
+    "budget_area drain_area k_area context_area busy_s prefill_s decoded_tokens rollout_s group_s start_s again_tokens",
     i8="version queued flight max_staleness rollouts groups dispatched events",
 )
 """One step; from ``flight_area`` on the values are running totals at its end."""

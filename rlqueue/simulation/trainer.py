@@ -5,7 +5,7 @@ import math
 from numba import njit
 
 from rlqueue.simulation import state
-from rlqueue.simulation.batch import catch_up, close_lent, open_lent, prefill_all_again
+from rlqueue.simulation.batch import catch_up
 from rlqueue.simulation.batches import drop_stale
 from rlqueue.simulation.memory import (
     clock,
@@ -19,6 +19,7 @@ from rlqueue.simulation.memory import (
     step_at,
 )
 from rlqueue.simulation.rollout import tick
+from rlqueue.simulation.whole_batches import close_lent, open_lent, prefill_all_again
 
 
 @njit
