@@ -7,7 +7,10 @@ voila.json beside this file; nothing is read from the folder where it starts.
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +74,14 @@ class PageServer(Voila):
         )
         super().setup_template_dirs()
         self.assets = page_assets()
-        urls = {name.replace(".", "_"): self.base_url + found.path for name, found in self.assets.items()}
-        self.voila_configuration.config.VoilaConfiguration.resources = {"rlqueue": urls}
+        ours: dict[str, Any] = {
+            name.replace(".", "_"): self.base_url + found.path for name, found in self.assets.items()
+        }
+        ours["pages"] = [
+            {"name": path.stem, "title": _title(path), "url": f"{self.base_url}voila/render/{path.name}"}
+            for path in _pages(Path(self.root_dir))
+        ]
+        self.voila_configuration.config.VoilaConfiguration.resources = {"rlqueue": ours}
 
     def init_settings(self) -> dict[str, Any]:
         return super().init_settings() | {"compress_response": True}
@@ -86,9 +95,7 @@ class PageServer(Voila):
             if handler not in dropped
         ]
         base = self.server_url
-        first = next(
-            iter(sorted(Path(self.root_dir).glob("*.ipynb"), key=lambda path: (path.name != FIRST_PAGE, path.name)))
-        )
+        first = _pages(Path(self.root_dir))[0]
         return [
             (base + ROUTE, AssetHandler, {"assets": self.assets}),
             (base, RedirectHandler, {"url": f"{self.base_url}voila/render/{first.name}", "permanent": False}),
@@ -96,8 +103,35 @@ class PageServer(Voila):
         ]
 
 
+def _pages(folder: Path) -> list[Path]:
+    """The folder's notebooks, the first page first."""
+    return sorted(folder.glob("*.ipynb"), key=lambda path: (path.name != FIRST_PAGE, path.name))
+
+
+def _title(notebook: Path) -> str:
+    """What a notebook calls itself: the heading of its first cell."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    heading = "".join(cells[0]["source"]).partition("\n")[0] if cells else ""
+    return heading.lstrip("# ") or notebook.stem
+
+
+def compile_once() -> None:
+    """Have the simulation compiled and kept on disk before a kernel needs it: a minute that no visitor should wait.
+
+    In a process of its own, so that the server carries no compiler; where the code is there already it takes two seconds.
+    """
+    say = "Preparing the simulation (compiled once after an installation or update: up to a minute) ..."
+    print(say, file=sys.stderr, flush=True)  # noqa: T201  a person waits at the terminal
+    code = (
+        "from rlqueue import Scenario, simulate, solve; s = Scenario.from_data('slime-qwen3-235b'); "
+        "solve(s); simulate(s, steps=1)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603  our own code
+
+
 def run(notebooks: Path, *, host: str, port: int, browser: bool, options: list[str]) -> None:
     """Serve a folder of notebooks until interrupted; `options` are Voila's own, and win over voila.json."""
+    compile_once()
     argv = [str(notebooks), f"--port={port}", f"--Voila.ip={host}", "--Voila.port_retries=0", *options]
     if not browser:
         argv.append("--no-browser")
