@@ -14,18 +14,18 @@ from rlqueue.simulation.heaps import (
     list_append,
     list_prepend,
     list_remove,
-    timer_push,
     tree_set,
 )
 from rlqueue.simulation.memory import (
     changed_at,
     clock,
     group_at,
-    heap_at,
+    heap_of,
     list_at,
     loads_at,
     params,
     replica_at,
+    request_at,
     slot_at,
 )
 from rlqueue.simulation.replica import bring_to, time_for
@@ -38,7 +38,7 @@ def set_timer(w, kind, time, i):
     """Ring at ``time`` for slot i; equal times ring in order of kind, then of setting."""
     z = clock(w)
     z.next_timer += 1
-    timer_push(w, z.timers, time, (kind << 56) + z.next_timer, i)
+    heap_push(w.timers, z.timers, time, (kind << 56) + z.next_timer, i)
     z.timers += 1
 
 
@@ -76,7 +76,7 @@ def find_next(w, ri):
     if r.k == 0:
         r.due = math.inf
     else:
-        r.due_clock = heap_at(w, ri * p.heap_room).end
+        r.due_clock = request_at(w, ri, 0).at
         tokens = r.due_clock - r.clock
         r.overflow = 0
         if r.k > 1 and r.context + r.k * tokens > p.kv_tokens:
@@ -142,7 +142,7 @@ def join(w, i):
     q.context -= r.clock
     z.joined += 1
     q.joined = z.joined
-    heap_push(w, q.replica * p.heap_room, r.k, q.end, q.joined, i)
+    heap_push(heap_of(w, q.replica), r.k, q.end, q.joined, i)
     r.k += 1
     z.running += 1
 
@@ -152,7 +152,7 @@ def leave(w, i, place):
     """Take the request at ``place`` of its replica's heap out of the batch, its clock being at the present."""
     q = slot_at(w, i)
     r = replica_at(w, q.replica)
-    heap_remove(w, q.replica * params(w).heap_room, r.k, place)
+    heap_remove(heap_of(w, q.replica), r.k, place)
     q.context += r.clock
     q.left = max(0.0, q.end - r.clock)
     r.k -= 1
@@ -163,9 +163,8 @@ def leave(w, i, place):
 @njit
 def place_of(w, i):
     """Where a running request is in its replica's heap."""
-    base = slot_at(w, i).replica * params(w).heap_room
-    place = 0
-    while heap_at(w, base + place).slot != i:
+    ri, place = slot_at(w, i).replica, 0
+    while request_at(w, ri, place).slot != i:
         place += 1
     return place
 
@@ -242,12 +241,12 @@ def again(w, q):
 @njit
 def preempt(w, ri):
     """The KV memory is full: the request that joined last leaves, and waits to be prefilled again."""
-    base, r = ri * params(w).heap_room, replica_at(w, ri)
+    r = replica_at(w, ri)
     youngest = 0
     for place in range(1, r.k):
-        if heap_at(w, base + place).joined > heap_at(w, base + youngest).joined:
+        if request_at(w, ri, place).order > request_at(w, ri, youngest).order:
             youngest = place
-    i = heap_at(w, base + youngest).slot
+    i = request_at(w, ri, youngest).slot
     q = slot_at(w, i)
     leave(w, i, youngest)
     again(w, q)

@@ -1,115 +1,59 @@
-"""Small ordered stores for the compiled loop: a heap per replica, one of timers, lists of slots, trees of the least."""
+"""Small ordered stores for the compiled loop: heaps, lists of slots, trees of the least.
+
+A replica's heap has its requests by token clock, then in order of joining; one more has the timers by time, kind and setting.
+"""
 
 from numba import njit
 
-from rlqueue.simulation.memory import HEAP, NODE, list_at, record_at, slot_at, timer_at
+from rlqueue.simulation.memory import ENTRY, NODE, list_at, record_at, slot_at
 
 
 @njit
-def _ends_before(a, end, joined):
-    """Whether request a ends before another one: by token clock, then in order of joining the batch."""
-    return a.end < end or (a.end == end and a.joined < joined)
-
-
-@njit
-def _write(entry, end, joined, slot):
-    entry.end, entry.joined, entry.slot = end, joined, slot
-
-
-@njit
-def _rise(base, place, end, joined, slot):
-    """Put a request into the heap at or above ``place``."""
-    while place > 0:
-        parent = (place - 1) >> 1
-        above = record_at(base, parent, HEAP)
-        if _ends_before(above, end, joined):
-            break
-        _write(record_at(base, place, HEAP), above.end, above.joined, above.slot)
-        place = parent
-    _write(record_at(base, place, HEAP), end, joined, slot)
-
-
-@njit
-def heap_push(w, begin, size, end, joined, slot):
-    """Add a request to the heap of ``size`` that begins at row ``begin``."""
-    _rise(w.heap + begin * HEAP_BYTES, size, end, joined, slot)
-
-
-HEAP_BYTES = HEAP.itemsize
-
-
-@njit
-def heap_remove(w, begin, size, place):
-    """Take out the request at ``place``; the heap then has ``size - 1``."""
-    last = size - 1
-    if place == last:
-        return
-    base = w.heap + begin * HEAP_BYTES
-    moved = record_at(base, last, HEAP)
-    end, joined, slot = moved.end, moved.joined, moved.slot
-    while True:
-        child = 2 * place + 1
-        if child >= last:
-            break
-        below = record_at(base, child, HEAP)
-        if child + 1 < last:
-            right = record_at(base, child + 1, HEAP)
-            if _ends_before(right, below.end, below.joined):
-                child += 1
-                below = right
-        if not _ends_before(below, end, joined):
-            break
-        _write(record_at(base, place, HEAP), below.end, below.joined, below.slot)
-        place = child
-    _rise(base, place, end, joined, slot)
-
-
-@njit
-def _rings_before(a, at, order):
+def _comes_before(a, at, order):
     return a.at < at or (a.at == at and a.order < order)
 
 
 @njit
-def _set(entry, at, order, slot):
+def _write(entry, at, order, slot):
     entry.at, entry.order, entry.slot = at, order, slot
 
 
 @njit
-def timer_push(w, place, at, order, slot):
-    """Add a timer at or above ``place``: the number of timers there are, for a new one."""
+def heap_push(heap, place, at, order, slot):
+    """Add an entry to the heap that begins at the address ``heap``, at or above ``place``: its size, for a new entry."""
     while place > 0:
         parent = (place - 1) >> 1
-        above = timer_at(w, parent)
-        if _rings_before(above, at, order):
+        above = record_at(heap, parent, ENTRY)
+        if _comes_before(above, at, order):
             break
-        _set(timer_at(w, place), above.at, above.order, above.slot)
+        _write(record_at(heap, place, ENTRY), above.at, above.order, above.slot)
         place = parent
-    _set(timer_at(w, place), at, order, slot)
+    _write(record_at(heap, place, ENTRY), at, order, slot)
 
 
 @njit
-def timer_remove(w, size, place):
-    """Take out the timer at ``place``; then there are ``size - 1``."""
+def heap_remove(heap, size, place):
+    """Take out the entry at ``place``; the heap then has ``size - 1``."""
     last = size - 1
     if place == last:
         return
-    moved = timer_at(w, last)
+    moved = record_at(heap, last, ENTRY)
     at, order, slot = moved.at, moved.order, moved.slot
     while True:
         child = 2 * place + 1
         if child >= last:
             break
-        below = timer_at(w, child)
+        below = record_at(heap, child, ENTRY)
         if child + 1 < last:
-            right = timer_at(w, child + 1)
-            if _rings_before(right, below.at, below.order):
+            right = record_at(heap, child + 1, ENTRY)
+            if _comes_before(right, below.at, below.order):
                 child += 1
                 below = right
-        if not _rings_before(below, at, order):
+        if not _comes_before(below, at, order):
             break
-        _set(timer_at(w, place), below.at, below.order, below.slot)
+        _write(record_at(heap, place, ENTRY), below.at, below.order, below.slot)
         place = child
-    timer_push(w, place, at, order, slot)
+    heap_push(heap, place, at, order, slot)
 
 
 @njit

@@ -21,16 +21,16 @@ from rlqueue.simulation.batch import (
     unbind,
 )
 from rlqueue.simulation.batches import dispatch, finish
-from rlqueue.simulation.heaps import list_append, list_remove, timer_remove
+from rlqueue.simulation.heaps import heap_remove, list_append, list_remove
 from rlqueue.simulation.memory import (
     clock,
     ends_at,
     group_at,
-    heap_at,
     list_at,
     params,
     point_at,
     replica_at,
+    request_at,
     slot_at,
     timer_at,
 )
@@ -66,7 +66,7 @@ def replica_event(w, ri):
     if r.overflow:
         preempt(w, ri)
         return
-    i = heap_at(w, ri * p.heap_room).slot
+    i = request_at(w, ri, 0).slot
     q = slot_at(w, i)
     leave(w, i, 0)
     start_waiting(w, ri)
@@ -93,7 +93,7 @@ def timer_event(w):
     """A sandbox has started or failed, a prefill server is done, or a tool call of random length has ended."""
     z, p = clock(w), params(w)
     i, kind = timer_at(w, 0).slot, timer_at(w, 0).order >> 56
-    timer_remove(w, z.timers, 0)
+    heap_remove(w.timers, z.timers, 0)
     z.timers -= 1
     q = slot_at(w, i)
     if kind == RANK_START:

@@ -71,9 +71,10 @@ STEP, SPAN, ROLLOUT, SERIES, RETRY, NUMBER = (
     state.RETRY,
     state.NUMBER,
 )
-HEAP, TIMER, NODE, LIST, ITERATION, KEY, RATE = (
-    state.HEAP, state.TIMER, state.NODE, state.LIST, state.ITERATION, state.KEY, state.RATE,
+ENTRY, NODE, LIST, ITERATION, KEY, RATE = (
+    state.ENTRY, state.NODE, state.LIST, state.ITERATION, state.KEY, state.RATE,
 )  # fmt: skip
+ENTRY_BYTES = ENTRY.itemsize
 
 
 @njit
@@ -142,13 +143,19 @@ def free_at(w, i):
 
 
 @njit
-def heap_at(w, i):
-    return record_at(w.heap, i, HEAP)
+def heap_of(w, ri):
+    """The address of a replica's heap of running requests."""
+    return w.heap + ri * params(w).heap_room * ENTRY_BYTES
+
+
+@njit
+def request_at(w, ri, place):
+    return record_at(heap_of(w, ri), place, ENTRY)
 
 
 @njit
 def timer_at(w, i):
-    return record_at(w.timers, i, TIMER)
+    return record_at(w.timers, i, ENTRY)
 
 
 @njit

@@ -17,7 +17,7 @@ from rlqueue.simulation.batch import (
     start_waiting,
     unbind,
 )
-from rlqueue.simulation.heaps import list_append, list_remove, timer_remove
+from rlqueue.simulation.heaps import heap_remove, list_append, list_remove
 from rlqueue.simulation.memory import (
     clock,
     free_at,
@@ -231,7 +231,7 @@ def kill(w, i):
         place = 0
         while timer_at(w, place).slot != i:
             place += 1
-        timer_remove(w, z.timers, place)
+        heap_remove(w.timers, z.timers, place)
         z.timers -= 1
     if q.turn < q.turns:
         z.decoded_tokens += q.segment - q.left

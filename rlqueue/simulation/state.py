@@ -102,9 +102,8 @@ SERIES = _record(f8="time flight queued running version")
 RETRY = _record(i8="group", i4="rollout attempt starts")
 
 
-HEAP = _record(f8="end", i8="joined slot")
-
-TIMER = _record(f8="at", i8="order slot")
+ENTRY = _record(f8="at", i8="order slot")
+"""Of a heap."""
 
 NODE = _record(f8="value", i8="leaf")
 

@@ -17,16 +17,16 @@ from rlqueue.simulation.batch import (
     unbind,
 )
 from rlqueue.simulation.heaps import list_remove
-from rlqueue.simulation.memory import clock, heap_at, list_at, params, replica_at, slot_at
+from rlqueue.simulation.memory import clock, list_at, params, replica_at, request_at, slot_at
 
 
 @njit
 def running_in_order(w, ri):
     """The slots of a replica's running requests, in order of joining."""
-    base, k = ri * params(w).heap_room, replica_at(w, ri).k
+    k = replica_at(w, ri).k
     slots, joined = np.empty(k, np.int64), np.empty(k, np.int64)
     for place in range(k):
-        slots[place], joined[place] = heap_at(w, base + place).slot, heap_at(w, base + place).joined
+        slots[place], joined[place] = request_at(w, ri, place).slot, request_at(w, ri, place).order
     return slots[np.argsort(joined)]
 
 
