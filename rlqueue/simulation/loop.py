@@ -1,8 +1,6 @@
 """The event loop: the next event, then the trainer, then dispatch; stops and goes on wherever it is told to."""
 
-import hashlib
 import math
-from pathlib import Path
 
 from numba import njit
 
@@ -36,6 +34,7 @@ from rlqueue.simulation.memory import (
 )
 from rlqueue.simulation.rollout import begin_tool_call, begin_turn, create, fail, grant_places, log, vacate
 from rlqueue.simulation.trainer import look, ring
+from rlqueue.stamp import source_stamp
 
 
 @njit
@@ -140,14 +139,6 @@ def sample(w):
         z.series += 1
 
 
-def source_stamp():
-    """A number that changes with any source of this package."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return int.from_bytes(digest.digest()[:7], "big")
-
-
 def compiled(stamp):
     """The loop, kept on disk under the stamp of all its sources: numba itself looks at the age of one file only."""
 
@@ -204,4 +195,4 @@ def compiled(stamp):
     return advance
 
 
-advance = compiled(source_stamp())
+advance = compiled(source_stamp("inference.py", "simulation/*.py"))
