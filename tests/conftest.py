@@ -22,6 +22,11 @@ if not os.environ.get("CI"):
     settings.load_profile("rlqueue")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests in a browser come last: its driver keeps an event loop running in this thread, which other tests must own."""
+    items.sort(key=lambda item: "chromium" in item.fixturenames or item.get_closest_marker("browser") is not None)
+
+
 @dataclass(kw_only=True)
 class Visit:
     """One open page, and what it did that it must not do."""
