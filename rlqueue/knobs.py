@@ -9,6 +9,7 @@ from typing import Any
 from rlqueue.hardware import Gpu, gpu, gpu_keys
 from rlqueue.hosted import HostedPrice, hosted_price, hosted_price_keys
 from rlqueue.llm import Llm, llm, llm_keys
+from rlqueue.provenance import parsed
 from rlqueue.refusal import require_known
 from rlqueue.tco import NodeTco, node_keys, node_tco
 
@@ -34,16 +35,7 @@ CATALOGUES = {
 
 def from_text(text: str, like: object) -> Any:
     """A command-line word as a value of the same kind as ``like``; text stays text."""
-    if isinstance(like, bool):
-        return {"true": True, "false": False}.get(text, text)
-    if isinstance(like, str) or dataclasses.is_dataclass(like):
-        return text
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
+    return text if isinstance(like, str) or dataclasses.is_dataclass(like) else parsed(text)
 
 
 def _short(value: float) -> str:
