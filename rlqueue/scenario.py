@@ -34,6 +34,10 @@ STALENESS_FAMILIES = {
     "drop": "a group older than max_staleness versions is dropped",
     "targeted": "each group belongs to one future step, and a straggler holds that step",
 }
+SINGLE_TENANT = {
+    "colocated-sync": "GPUs that train for one tenant generate for none",
+    "lent-trainer": "a trainer that other tenants keep busy has no GPUs to lend",
+}
 PRECISIONS = {"bf16": "two bytes an element", "fp8": "one byte an element"}
 
 
@@ -135,6 +139,13 @@ class Scenario:
     solve_rate_concentration: float = knob("1", "a + b of the solve rates' Beta(a, b); endless = all prompts are alike",
                                            above=0, default=math.inf)  # fmt: skip
 
+    # Other tenants of the same GPUs
+    tenants: int = knob("1", "runs like this one that share the generator and the trainer", low=1, high=64, default=1)
+    tenant_start_gap_s: float = knob("s", "time from one tenant's start to the next one's", low=0, default=0.0)
+    adapter_switch_s: float = knob("s", "time the trainer takes to go over to another tenant's adapter", low=0,
+                                   default=0.0)  # fmt: skip
+    adapter_bytes: float = knob("byte", "memory that a tenant's adapter takes on each replica", low=0, default=0.0)
+
     # Money
     gpu_hour_usd: float | None = knob("$/GPU-h", "price of a GPU-hour; unset = cost of ownership of the node",
                                       low=0, high=1e4, default=None)  # fmt: skip
@@ -149,6 +160,10 @@ class Scenario:
         if self.decode_curve:
             decode_curve.points(self.decode_curve)  # refuses what is no curve
         self._refuse_impossible()
+        if self.tenants > 1 and self.schedule in SINGLE_TENANT:
+            raise ValueError(
+                f"tenants={self.tenants} must be 1 with schedule={self.schedule!r}: {SINGLE_TENANT[self.schedule]}"
+            )
 
     def _refuse_impossible(self) -> None:
         used = self.trainer_gpus + self.generator_gpus
@@ -217,11 +232,12 @@ class Scenario:
     def kv_room_bytes(self) -> float:
         """Memory of one replica's decode GPUs that is left for KV cache [byte]; may be negative.
 
-        ``decode GPUs * (HBM * memory_fraction - activations) - weights``.
+        ``decode GPUs * (HBM * memory_fraction - activations) - weights - tenants * adapter``.
         """
         decode_gpus = self.gpus_per_replica - self.prefill_gpus_per_replica
         per_gpu = self.generator_gpu.hbm_bytes * self.memory_fraction - self.activation_bytes_per_gpu
-        return decode_gpus * per_gpu - self.llm.weights_bytes(self.generator_weights_precision)
+        weights = self.llm.weights_bytes(self.generator_weights_precision) + self.tenants * self.adapter_bytes
+        return decode_gpus * per_gpu - weights
 
     @classmethod
     def from_data(cls, name: str) -> "Scenario":

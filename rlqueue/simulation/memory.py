@@ -2,7 +2,8 @@
 the events themselves (numba counts references to each array at each call).
 
 ``World`` owns the arrays; its record ``addresses`` holds where each begins and how many rows it has. ``record_at`` reads a row
-by its address: there is no bounds check, and nothing may use a record of addresses after its arrays have gone.
+by its address: there is no bounds check, and nothing may use a record of addresses after its arrays have gone. Tenants have
+a world each, in which the arrays that they share are the same ones; their records of addresses lie in one table.
 """
 
 import numpy as np
@@ -27,11 +28,13 @@ def record_at(_typing_context, address, index, dtype):  # noqa: ARG001
 
 
 class World:
-    """All arrays of one run, and where they are."""
+    """All arrays of one tenant's run, and where they are; ``table`` has the addresses of all tenants."""
 
-    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
+    def __init__(self, arrays: dict[str, np.ndarray], table: np.ndarray | None = None, tenant: int = 0) -> None:
         self.arrays = arrays
-        self.addresses = np.zeros(1, ADDRESSES)
+        self.table = np.zeros(1, ADDRESSES) if table is None else table
+        self.addresses = self.table[tenant : tenant + 1]
+        self.addresses["table"], self.addresses["tenants"] = self.table.ctypes.data, self.table.size
         self._point()
 
     def _point(self) -> None:
@@ -54,11 +57,21 @@ class World:
 
     @property
     def clock(self) -> np.void:
-        """The state of the whole run."""
+        """The state of the tenant's run."""
         return self.arrays["clock"][0]
 
+    @property
+    def pool(self) -> np.void:
+        """The state of what tenants share."""
+        return self.arrays["pool"][0]
 
-ADDRESSES = np.dtype([(name, "i8") for each in state.ARRAYS for name in (each, f"{each}_room")], align=True)
+
+ADDRESSES = np.dtype(
+    [(name, "i8") for each in state.ARRAYS for name in (each, f"{each}_room")] + [("table", "i8"), ("tenants", "i8")],
+    align=True,
+)
+
+POOL = state.POOL
 
 CLOCK, PARAMS, SLOT, REPLICA, GROUP, COHORT = (
     state.CLOCK, state.PARAMS, state.SLOT, state.REPLICA, state.GROUP, state.COHORT,
@@ -80,6 +93,23 @@ ENTRY_BYTES = ENTRY.itemsize
 @njit
 def clock(w):
     return record_at(w.clock, 0, CLOCK)
+
+
+@njit
+def pool(w):
+    return record_at(w.pool, 0, POOL)
+
+
+@njit
+def world_at(w, tenant):
+    """The world of a tenant."""
+    return record_at(w.table, tenant, ADDRESSES)
+
+
+@njit
+def world_of(w, i):
+    """The world of the tenant whose rollout is in slot i."""
+    return record_at(w.table, slot_at(w, i).tenant, ADDRESSES)
 
 
 @njit

@@ -9,7 +9,7 @@ from rlqueue.inference import touched_ratio
 from rlqueue.rates import lengths_of, prefill_s_per_token, rates
 from rlqueue.scenario import Scenario
 from rlqueue.simulation import draws, solve_rate, state
-from rlqueue.simulation.memory import World
+from rlqueue.simulation.memory import ADDRESSES, World
 
 SERIES_POINTS = 4096  # of the series over time; thinned to half whenever it is full
 
@@ -85,6 +85,7 @@ def parameters(scenario: Scenario, steps: int, *, log_rollouts: bool) -> np.ndar
         # The trainer
         "train_s_per_token": known["train_gpu_s"] / s.trained_tokens_per_step / gpus,
         "train_fixed_s": s.trainer_overhead_s,
+        "switch_s": s.adapter_switch_s,
         "sync_s": s.weight_sync_s,
         "evaluate_every": s.evaluate_every_steps,
         "evaluation_s": s.evaluation_s,
@@ -123,13 +124,23 @@ def _tree(values: np.ndarray) -> np.ndarray:
     return tree
 
 
+def worlds(scenario: Scenario, params: np.ndarray, seed: int) -> list[World]:
+    """The empty worlds of all tenants at time 0, with what they share in common."""
+    shared, table = _shared(scenario, params), np.zeros(scenario.tenants, ADDRESSES)
+    return [World(shared | _own(scenario, params, seed, tenant), table, tenant) for tenant in range(scenario.tenants)]
+
+
 def world(scenario: Scenario, params: np.ndarray, seed: int) -> World:
-    """The empty world at time 0."""
+    """The same of a run that has no other tenants."""
+    (only,) = worlds(scenario, params, seed)
+    return only
+
+
+def _shared(scenario: Scenario, params: np.ndarray) -> dict[str, np.ndarray]:
     p = params[0]
     slots, standing, everyone = int(p["concurrency"]), int(p["replicas"]), int(p["replicas"] + p["lent"])
-    clock = np.zeros(1, state.CLOCK)
-    clock["current"], clock["free_slots"], clock["stride"], clock["series"] = state.NONE, slots, 1, 1
-    clock["trainer"], clock["trainer_at"] = state.WAITING, math.inf
+    pool = np.zeros(1, state.POOL)
+    pool["free_slots"], pool["unfinished"], pool["loaded"] = slots, scenario.tenants, state.NONE
     replicas = np.zeros(everyone, state.REPLICA)
     replicas["open"][:standing] = 1
     replicas["due"] = math.inf
@@ -137,31 +148,42 @@ def world(scenario: Scenario, params: np.ndarray, seed: int) -> World:
     free["number"] = np.arange(slots)[::-1]
     lists = np.zeros(state.WAIT_LISTS + everyone, state.LIST)
     lists["head"] = lists["tail"] = state.NONE
+    return {
+        "params": params,
+        "pool": pool,
+        "solve_rates": solve_rate.table(scenario).view(state.RATE),
+        "iterations": iterations(scenario),
+        "slots": np.zeros(slots, state.SLOT),
+        "free": free,
+        "replicas": replicas,
+        "heap": np.zeros(everyone * int(p["heap_room"]), state.ENTRY),
+        "ends": _tree(np.full(everyone, math.inf)),
+        "loads": _tree(np.where(replicas["open"] == 1, 0.0, math.inf)),
+        "lists": lists,
+        "timers": np.zeros(slots + 1, state.ENTRY),
+        "changed": np.zeros(everyone, state.NUMBER),
+    }
+
+
+def _own(scenario: Scenario, params: np.ndarray, seed: int, tenant: int) -> dict[str, np.ndarray]:
+    p = params[0]
+    slots, begins_s = int(p["concurrency"]), tenant * scenario.tenant_start_gap_s
+    clock = np.zeros(1, state.CLOCK)
+    clock["tenant"], clock["current"], clock["stride"], clock["series"] = tenant, state.NONE, 1, 1
+    clock["trainer"], clock["trainer_at"] = state.WAITING, math.inf
+    if begins_s > 0.0:
+        clock["trainer"], clock["trainer_at"] = state.NOT_BEGUN, begins_s
     groups = int(1.25 * p["steps"] * p["prompts"] + 4 * slots / p["group_size"]) + 64
-    return World(
-        {
-            "params": params,
-            "clock": clock,
-            "keys": draws.keys(seed).view(state.KEY),
-            "solve_rates": solve_rate.table(scenario).view(state.RATE),
-            "given": np.zeros(1, state.NUMBER),
-            "iterations": iterations(scenario),
-            "slots": np.zeros(slots, state.SLOT),
-            "free": free,
-            "replicas": replicas,
-            "heap": np.zeros(everyone * int(p["heap_room"]), state.ENTRY),
-            "ends": _tree(np.full(everyone, math.inf)),
-            "loads": _tree(np.where(replicas["open"] == 1, 0.0, math.inf)),
-            "lists": lists,
-            "timers": np.zeros(slots + 1, state.ENTRY),
-            "changed": np.zeros(everyone, state.NUMBER),
-            "retry": np.zeros(slots + 1, state.RETRY),
-            "groups": np.zeros(groups, state.GROUP),
-            "queue": np.zeros(groups, state.NUMBER),
-            "cohorts": np.zeros(max(groups // int(p["prompts"]), int(p["steps"])) + 4, state.COHORT),
-            "steps": np.zeros(int(p["steps"]), state.STEP),
-            "spans": np.zeros(int(p["steps"] * (2 * p["updates"] + 3)) + 8, state.SPAN),
-            "rollouts": np.zeros(2 * slots + 64 if p["log_rollouts"] else 0, state.ROLLOUT),
-            "series": np.zeros(SERIES_POINTS, state.SERIES),
-        }
-    )
+    return {
+        "clock": clock,
+        "keys": draws.keys(seed, tenant).view(state.KEY),
+        "given": np.zeros(1, state.NUMBER),
+        "retry": np.zeros(slots + 1, state.RETRY),
+        "groups": np.zeros(groups, state.GROUP),
+        "queue": np.zeros(groups, state.NUMBER),
+        "cohorts": np.zeros(max(groups // int(p["prompts"]), int(p["steps"])) + 4, state.COHORT),
+        "steps": np.zeros(int(p["steps"]) + 2, state.STEP),
+        "spans": np.zeros(int(p["steps"] * (2 * p["updates"] + 3)) + 8, state.SPAN),
+        "rollouts": np.zeros(2 * slots + 64 if p["log_rollouts"] else 0, state.ROLLOUT),
+        "series": np.zeros(SERIES_POINTS, state.SERIES),
+    }

@@ -23,6 +23,7 @@ def steps(run: Run) -> pd.DataFrame:
             "pause_s": s["pause"],
             "sync_s": s["sync"],
             "hold_s": s["hold"],
+            "turn_s": s["turn"],
             "version": s["version"],
             "in_flight_rollouts": mean["flight_area"],
             "queued_groups": mean["queue_area"],
@@ -92,7 +93,7 @@ def rollouts(run: Run) -> pd.DataFrame:
 
 
 def timeline(run: Run) -> pd.DataFrame:
-    """What the trainer did: one row per span of wait, train, pause, hold (waiting to publish) or sync [s]."""
+    """What the trainer did: one row per span of wait, train, pause, hold (waiting to publish), sync or turn [s]."""
     spans = run.rows("spans", "spans")
     return pd.DataFrame(
         {
