@@ -148,7 +148,7 @@ def join(w, i):
     q.joined = b.joined
     heap_push(heap_of(w, q.replica), r.k, q.end, q.joined, i)
     r.k += 1
-    z.running += 1
+    b.running += 1
 
 
 @njit
@@ -161,7 +161,7 @@ def leave(w, i, place):
     q.left = max(0.0, q.end - r.clock)
     r.k -= 1
     r.context = r.context - q.context if r.k > 0 else 0.0
-    clock(world_of(w, i)).running -= 1
+    pool(w).running -= 1
 
 
 @njit

@@ -13,6 +13,7 @@ from rlqueue.simulation.memory import (
     params,
     pool,
     queue_at,
+    tenants_of,
     waiting_retry_at,
     world_at,
 )
@@ -56,7 +57,7 @@ def admit(w):
     z.groups += 1
 
 
-@njit
+@njit(inline="always")
 def dispatch_next(w):
     """Give a free slot to a rollout: one to be dispatched again, else of the last group, else of a new one.
 
@@ -109,11 +110,11 @@ def share_out(w):
     b = pool(w)
     if b.free_slots == 0:
         return
-    for tenant in range(w.tenants):
+    for tenant in range(tenants_of(w)):
         clock(world_at(w, tenant)).refused = state.NOTHING
     while b.free_slots > 0:
         chosen = state.NONE
-        for tenant in range(w.tenants):
+        for tenant in range(tenants_of(w)):
             z = clock(world_at(w, tenant))
             if z.refused == state.NOTHING:
                 best = clock(world_at(w, max(chosen, 0)))
@@ -128,7 +129,7 @@ def share_out(w):
         if clock(own).refused == state.NOTHING:
             b.served += 1
             clock(own).served = b.served
-    for tenant in range(w.tenants):
+    for tenant in range(tenants_of(w)):
         own = world_at(w, tenant)
         note_cause(own, clock(own).refused if b.free_slots > 0 else state.NOTHING)
 

@@ -31,6 +31,7 @@ from rlqueue.simulation.memory import (
     replica_at,
     request_at,
     slot_at,
+    tenants_of,
     timer_at,
     world_at,
     world_of,
@@ -131,12 +132,12 @@ def timer_rings(w, i, kind):
 @njit
 def settle(w):
     """After each event: the trainer first, then dispatch; then what comes next on each replica."""
-    if w.tenants == 1:
+    if tenants_of(w) == 1:
         look(w)
         serve(w)
         dispatch(w)
     else:
-        for tenant in range(w.tenants):
+        for tenant in range(tenants_of(w)):
             look(world_at(w, tenant))
         serve(w)
         share_out(w)
@@ -144,12 +145,12 @@ def settle(w):
 
 
 @njit
-def full(w):
+def full(w, log_rollouts):
     """Whether the room for what one more event may note runs out."""
     z = clock(w)
     if z.spans + 2 >= w.spans_room or z.step + 1 >= w.steps_room:
         return True
-    return params(w).log_rollouts and z.rollouts + w.slots_room >= w.rollouts_room
+    return log_rollouts and z.rollouts + w.slots_room >= w.rollouts_room
 
 
 @njit
@@ -166,7 +167,7 @@ def sample(w):
     if pool(w).events & (z.stride - 1) == 0:
         row = point_at(w, z.series)
         row.time, row.flight, row.queued = z.now, z.flight, z.queue_end - z.queue_head
-        row.running, row.version = z.running, z.version
+        row.running, row.version = pool(w).running, z.version
         z.series += 1
 
 
@@ -176,7 +177,7 @@ def compiled(stamp):
     @njit(cache=True, nogil=True)
     def advance(w, limit):
         """Let events happen until the run is over, ``limit`` of them have happened in all, room runs out, or none is left."""
-        z, b, tenants = clock(w), pool(w), w.tenants
+        z, b, tenants, log_rollouts = clock(w), pool(w), tenants_of(w), params(w).log_rollouts != 0
         b.status, b.sources = state.GOES_ON, stamp
         settle(w)
         while b.status == state.GOES_ON:
@@ -184,7 +185,7 @@ def compiled(stamp):
                 b.status = state.DONE
                 break
             for tenant in range(tenants):
-                if full(world_at(w, tenant)):
+                if full(world_at(w, tenant), log_rollouts):
                     b.status = state.NO_ROOM
             if b.status == state.NO_ROOM or b.events >= limit:
                 break

@@ -9,7 +9,7 @@ a world each, in which the arrays that they share are the same ones; their recor
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from rlqueue.simulation import state
 
@@ -32,9 +32,10 @@ class World:
 
     def __init__(self, arrays: dict[str, np.ndarray], table: np.ndarray | None = None, tenant: int = 0) -> None:
         self.arrays = arrays
-        self.table = np.zeros(1, ADDRESSES) if table is None else table
+        self.table = np.zeros(1, ALONE) if table is None else table
         self.addresses = self.table[tenant : tenant + 1]
-        self.addresses["table"], self.addresses["tenants"] = self.table.ctypes.data, self.table.size
+        if self.table.dtype == ADDRESSES:
+            self.addresses["table"], self.addresses["tenants"] = self.table.ctypes.data, self.table.size
         self._point()
 
     def _point(self) -> None:
@@ -66,10 +67,10 @@ class World:
         return self.arrays["pool"][0]
 
 
-ADDRESSES = np.dtype(
-    [(name, "i8") for each in state.ARRAYS for name in (each, f"{each}_room")] + [("table", "i8"), ("tenants", "i8")],
-    align=True,
-)
+ALONE = np.dtype([(name, "i8") for each in state.ARRAYS for name in (each, f"{each}_room")], align=True)
+"""Addresses of a run without other tenants: a type of its own, for which the loop is compiled without looking for any."""
+
+ADDRESSES = np.dtype([*ALONE.descr, ("table", "i8"), ("tenants", "i8")], align=True)
 
 POOL = state.POOL
 
@@ -100,16 +101,32 @@ def pool(w):
     return record_at(w.pool, 0, POOL)
 
 
-@njit
+def tenants_of(w):
+    """How many there are; called from compiled code only."""
+    raise NotImplementedError
+
+
 def world_at(w, tenant):
-    """The world of a tenant."""
-    return record_at(w.table, tenant, ADDRESSES)
+    """The world of a tenant; called from compiled code only."""
+    raise NotImplementedError
+
+
+@overload(tenants_of, inline="always")
+def _tenants_of(w):
+    return (lambda w: w.tenants) if "tenants" in w.fields else (lambda w: 1)  # noqa: ARG005
+
+
+@overload(world_at, inline="always")
+def _world_at(w, tenant):  # noqa: ARG001
+    if "tenants" in w.fields:
+        return lambda w, tenant: record_at(w.table, tenant, ADDRESSES)
+    return lambda w, tenant: w  # noqa: ARG005
 
 
 @njit
 def world_of(w, i):
     """The world of the tenant whose rollout is in slot i."""
-    return record_at(w.table, slot_at(w, i).tenant, ADDRESSES)
+    return world_at(w, slot_at(w, i).tenant)
 
 
 @njit

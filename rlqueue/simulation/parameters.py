@@ -9,7 +9,7 @@ from rlqueue.inference import touched_ratio
 from rlqueue.rates import lengths_of, prefill_s_per_token, rates
 from rlqueue.scenario import Scenario
 from rlqueue.simulation import draws, solve_rate, state
-from rlqueue.simulation.memory import ADDRESSES, World
+from rlqueue.simulation.memory import ADDRESSES, ALONE, World
 
 SERIES_POINTS = 4096  # of the series over time; thinned to half whenever it is full
 
@@ -126,7 +126,8 @@ def _tree(values: np.ndarray) -> np.ndarray:
 
 def worlds(scenario: Scenario, params: np.ndarray, seed: int) -> list[World]:
     """The empty worlds of all tenants at time 0, with what they share in common."""
-    shared, table = _shared(scenario, params), np.zeros(scenario.tenants, ADDRESSES)
+    shared = _shared(scenario, params)
+    table = np.zeros(scenario.tenants, ADDRESSES if scenario.tenants > 1 else ALONE)
     return [World(shared | _own(scenario, params, seed, tenant), table, tenant) for tenant in range(scenario.tenants)]
 
 

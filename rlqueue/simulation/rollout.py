@@ -30,6 +30,7 @@ from rlqueue.simulation.memory import (
     pool,
     replica_at,
     slot_at,
+    tenants_of,
     timer_at,
     waiting_retry_at,
     world_at,
@@ -55,7 +56,7 @@ def tick(w):
 @njit
 def tick_all(w):
     """The same for every tenant, whose free slots are about to change."""
-    for tenant in range(w.tenants):
+    for tenant in range(tenants_of(w)):
         tick(world_at(w, tenant))
 
 

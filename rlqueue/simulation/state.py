@@ -51,7 +51,7 @@ PARAMS = _record(
 """One scenario in the loop's own terms; ``parameters`` fills it."""
 
 POOL = _record(
-    i8="events status unfinished free_slots joined timers next_timer sandboxes sources changed training loaded ready "
+    i8="events status running unfinished free_slots joined timers next_timer sandboxes sources changed training loaded ready "
     "next_turn served",
     f8="next_create",
 )
@@ -59,7 +59,7 @@ POOL = _record(
 
 CLOCK = _record(
     i8="version step update trainer ended started groups current retry_head retries flight counted fill queue_head "
-    "queue_end spans rollouts series stride cause lent_open oldest running rollouts_done groups_done dispatched failed "
+    "queue_end spans rollouts series stride cause lent_open oldest rollouts_done groups_done dispatched failed "
     "aborted preempted starts truncated trainer_holds cohorts tenant turn served refused",
     f8="now trainer_at since ticked flight_area queue_area budget_area drain_area rollout_s group_s decoded_tokens "
     "prefilled_tokens again_tokens step_start start_s",

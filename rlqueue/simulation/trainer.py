@@ -18,6 +18,7 @@ from rlqueue.simulation.memory import (
     slot_at,
     span_at,
     step_at,
+    tenants_of,
     world_at,
 )
 from rlqueue.simulation.rollout import tick
@@ -121,7 +122,7 @@ def serve(w):
     if b.ready == 0 or b.training:
         return
     first = state.NONE
-    for tenant in range(w.tenants):
+    for tenant in range(tenants_of(w)):
         z = clock(world_at(w, tenant))
         if z.trainer == state.READY and (first == state.NONE or z.turn < clock(world_at(w, first)).turn):
             first = tenant

@@ -17,7 +17,7 @@ from rlqueue.simulation.batch import (
     unbind,
 )
 from rlqueue.simulation.heaps import list_remove
-from rlqueue.simulation.memory import clock, list_at, params, replica_at, request_at, slot_at
+from rlqueue.simulation.memory import clock, list_at, params, replica_at, request_at, slot_at, tenants_of
 
 
 @njit
@@ -34,7 +34,7 @@ def running_in_order(w, ri):
 def own_context(w, ri):
     """The tokens that the tenant's requests hold on a replica, whose clock is at the present."""
     r = replica_at(w, ri)
-    if w.tenants == 1:
+    if tenants_of(w) == 1:
         return r.context
     tokens = 0.0
     for place in range(r.k):
