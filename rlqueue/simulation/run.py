@@ -163,15 +163,16 @@ def simulate_tenants(
     params = parameters.parameters(scenario, steps, log_rollouts=rollouts)
     limit = scenario.tenants * event_budget(scenario, steps) if max_events is None else max_events
     _require_whole("max_events", limit, 1)
-    return _go_on(parameters.worlds(scenario, params, seed), scenario, seed, limit)
+    return go_on(parameters.worlds(scenario, params, seed), scenario, seed, limit)
 
 
 def simulate_from(world: World, scenario: Scenario, seed: int, max_events: int) -> Run:
     """The same from an empty world, whose parameters and draws a test may have changed."""
-    return _go_on([world], scenario, seed, max_events)[0]
+    return go_on([world], scenario, seed, max_events)[0]
 
 
-def _go_on(worlds: list[World], scenario: Scenario, seed: int, max_events: int) -> tuple[Run, ...]:
+def go_on(worlds: list[World], scenario: Scenario, seed: int, max_events: int) -> tuple[Run, ...]:
+    """The runs of tenants from their worlds; one may stop at ``max_events`` and go on from there."""
     from rlqueue.simulation.loop import advance
 
     begin = time.perf_counter()
