@@ -13,15 +13,25 @@ import numpy as np
 
 POINTS = 513  # of the survival tables; linear between them, so that a table look-up is one index
 
-_Z = np.linspace(-8.0, 8.0, 401)
-_WEIGHT = np.exp(-0.5 * _Z**2)
-_WEIGHT /= _WEIGHT.sum()
+_REACH = 8.0
+"""Standard deviations beyond which a normal law's tail (6e-16) is nothing."""
+_NODE, _WEIGHT = np.polynomial.legendre.leggauss(48)
 
 
 def _normal_cdf(x: np.ndarray) -> np.ndarray:
     from scipy.special import ndtr
 
     return ndtr(x)
+
+
+def _power(x: np.ndarray, n: int) -> np.ndarray:
+    """``x**n`` by squaring: a fifth of the time of the general power."""
+    found = np.ones_like(x)
+    while n:
+        if n % 2:
+            found = found * x
+        x, n = x * x, n // 2
+    return found
 
 
 def clipped_mean(log_median: float, sigma: float, max_tokens: float) -> float:
@@ -93,17 +103,30 @@ class ResponseLengths:
         return self._survival(self.group_size)
 
     def _survival(self, n: int) -> np.ndarray:
-        y = np.linspace(0.0, self.max_tokens, POINTS)
-        with np.errstate(divide="ignore", over="ignore"):  # infinities are what the normal law wants here
-            log_y = np.log(y)[:, None]
-            centre = self.log_median + self.sigma_between_prompts * _Z[None, :]
-            if self.sigma_within_group > 0:
-                below = _normal_cdf((log_y - centre) / self.sigma_within_group) ** n
-            else:
-                below = (log_y >= centre).astype(float)
-        survival = 1.0 - below @ _WEIGHT
+        with np.errstate(divide="ignore"):  # the logarithm of no token is where the law wants it
+            x = np.log(np.linspace(0.0, self.max_tokens, POINTS)) - self.log_median
+        survival = 1.0 - self._all_below(x, n)
         survival[0], survival[-1] = 1.0, 0.0
-        return survival
+        return np.minimum.accumulate(survival)
+
+    def _all_below(self, x: np.ndarray, n: int) -> np.ndarray:
+        """P(the logarithms of n responses of a group over the median are all below ``x``), by Gauss-Legendre over z.
+
+        The n-th power of a normal law in t = (x - s_b z) / s_w goes from 0 to 1 between t = -6 and 7: only that part of z
+        is summed up, and all z below it count in full. Within 1e-6 of a sum over a thousand times the points.
+        """
+        between, within = self.sigma_between_prompts, self.sigma_within_group
+        if n == 1 or 0.0 in (between, within):
+            with np.errstate(over="ignore"):
+                below = _normal_cdf(x / self.sigma) if self.sigma else (x >= 0).astype(float)
+            return below**n if within else below
+        with np.errstate(over="ignore", invalid="ignore"):  # a response of no tokens; a spread next to nothing
+            low = np.clip((x - 7.0 * within) / between, -_REACH, _REACH)
+            half = 0.5 * (np.clip((x + 6.0 * within) / between, -_REACH, _REACH) - low)
+            z = low[:, None] + half[:, None] * (1.0 + _NODE)
+            t = np.where(np.isneginf(x)[:, None], -np.inf, (x[:, None] - between * z) / within)
+        density = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
+        return _normal_cdf(low) + half * ((density * _power(_normal_cdf(t), n)) @ _WEIGHT)
 
     @cached_property
     def mean_group_tokens(self) -> float:
