@@ -13,6 +13,8 @@ import numpy as np
 
 POINTS = 513  # of the survival tables; linear between them, so that a table look-up is one index
 
+MOST_ROUNDS = 200  # of the solve for a median; a mean within a millionth of the cut takes about thirty
+
 _REACH = 8.0
 """Standard deviations beyond which a normal law's tail (6e-16) is nothing."""
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(48)
@@ -41,6 +43,53 @@ def clipped_mean(log_median: float, sigma: float, max_tokens: float) -> float:
     reach = (math.log(max_tokens) - log_median) / sigma
     below = math.exp(log_median + sigma**2 / 2) * float(_normal_cdf(reach - sigma))
     return below + max_tokens * float(_normal_cdf(-reach))
+
+
+def clipped_means(log_median: np.ndarray, sigma: np.ndarray | float, max_tokens: float) -> np.ndarray:
+    """``clipped_mean`` for arrays that broadcast."""
+    log_median, sigma = np.broadcast_arrays(np.asarray(log_median, float), np.asarray(sigma, float))
+    below, above = _parts(log_median, sigma, max_tokens)
+    return below + above
+
+
+def log_medians(mean_tokens: np.ndarray, sigma: np.ndarray | float, max_tokens: float) -> np.ndarray:
+    """Location [ln(token)] of uncut log-normals whose means after the cut are ``mean_tokens``; arrays that broadcast.
+
+    Newton's method on ``ln E[min(M, X)] - ln mean``, which rises and is concave in the location (its slope is the share of the
+    mean that the uncut responses bring). From the location without a cut, which is never too high, it comes up to the root
+    without passing it.
+
+    Raises:
+        ValueError: a mean that is not below the cut.
+    """
+    mean, sigma = np.broadcast_arrays(np.asarray(mean_tokens, float), np.asarray(sigma, float))
+    if mean.size and not (mean.min() > 0 and mean.max() < max_tokens):
+        raise ValueError(f"mean_tokens must be above 0 and below the cut at {max_tokens:g}: no response is longer")
+    wanted = np.log(mean)
+    location = wanted - sigma**2 / 2
+    for _ in range(MOST_ROUNDS):
+        below, above = _parts(location, sigma, max_tokens)
+        move = (wanted - np.log(below + above)) * (below + above) / below
+        location = location + move
+        if np.abs(move).max(initial=0.0) < 1e-13 * max(1.0, math.log(max_tokens)):
+            break
+    return location
+
+
+def truncated_fractions(log_median: np.ndarray, sigma: np.ndarray | float, max_tokens: float) -> np.ndarray:
+    """Share of responses cut at the maximum: ``Phi((mu - ln M) / s)``; arrays that broadcast."""
+    log_median, sigma = np.broadcast_arrays(np.asarray(log_median, float), np.asarray(sigma, float))
+    over = log_median - math.log(max_tokens)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(sigma > 0, _normal_cdf(over / sigma), (over >= 0).astype(float))
+
+
+def _parts(log_median: np.ndarray, sigma: np.ndarray, max_tokens: float) -> tuple[np.ndarray, np.ndarray]:
+    """What uncut and what cut responses bring to the mean [token]."""
+    room = math.log(max_tokens) - log_median
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.where(sigma > 0, room / sigma, np.where(room >= 0, np.inf, -np.inf))
+    return np.exp(log_median + sigma**2 / 2) * _normal_cdf(reach - sigma), max_tokens * _normal_cdf(-reach)
 
 
 @dataclass(frozen=True, kw_only=True)
