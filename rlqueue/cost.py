@@ -8,7 +8,6 @@ import numpy as np
 from rlqueue.hosted import HostedPrice
 from rlqueue.operating_point import OperatingPoint
 from rlqueue.provenance import table
-from rlqueue.rates import informative_fraction
 from rlqueue.scenario import Scenario
 from rlqueue.tco import tco
 from rlqueue.units import SECONDS_PER_HOUR, TOKENS_PER_MTOK
@@ -170,7 +169,6 @@ def cost(scenario: Scenario, point: OperatingPoint) -> Bill:
     parts = parts_usd_per_mtok(scenario, vars(point), scenario.trainer_gpus, scenario.generator_gpus)
     total = sum(parts.values())
     report = latency_charged_usd_per_mtok(gpus, gpu_hour, point.rollout_s, tokens) * mean_of_quotients(scenario)
-    informative = informative_fraction(scenario)
     hosted = None
     if scenario.hosted_price is not None:
         hosted = hosted_usd_per_mtok(scenario.hosted_price, scenario.mean_prompt_tokens, scenario.mean_response_tokens)
@@ -178,7 +176,7 @@ def cost(scenario: Scenario, point: OperatingPoint) -> Bill:
         usd_per_gpu_hour=gpu_hour,
         usd_per_step=total * tokens / TOKENS_PER_MTOK,
         usd_per_mtok=total,
-        usd_per_informative_mtok=total / informative if informative else None,
+        usd_per_informative_mtok=total / point.informative_ratio if point.informative_ratio else None,
         usd_per_mtok_report_method=report,
         hosted_usd_per_mtok=hosted,
         cost_ratio=total / hosted if hosted else None,

@@ -7,7 +7,7 @@ import math
 
 from numba import njit
 
-from rlqueue.simulation import state
+from rlqueue.simulation import draws, state
 from rlqueue.simulation.heaps import (
     heap_push,
     heap_remove,
@@ -21,6 +21,7 @@ from rlqueue.simulation.memory import (
     clock,
     group_at,
     heap_of,
+    key,
     list_at,
     loads_at,
     params,
@@ -29,6 +30,7 @@ from rlqueue.simulation.memory import (
     slot_at,
 )
 from rlqueue.simulation.replica import bring_to, time_for
+from rlqueue.simulation.solve_rate import solves
 
 RANK_START, RANK_PREFILL, RANK_TOOL = range(3)
 
@@ -116,12 +118,14 @@ def unbind(w, i):
 
 @njit
 def note_version(w, q):
-    """A rollout's version is the one that its first request meets; a group's is its oldest rollout's."""
+    """A rollout's version is the one that its first request meets, which solves the prompt or not; a group's its oldest's."""
     if q.version == state.NO_VERSION:
         z, g = clock(w), group_at(w, q.group)
         q.version = z.version
         q.first = z.now
         g.version = min(g.version, z.version)
+        if params(w).solves:
+            q.solved = int(solves(w, g.prompt, draws.uniform(key(w, draws.SOLVE), q.group, q.rollout, 0)))
 
 
 @njit

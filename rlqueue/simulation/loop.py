@@ -49,7 +49,10 @@ def end_rollout(w, i):
     g.longest = max(g.longest, q.length)
     g.ended_version = min(g.ended_version, q.version)
     g.lag += q.version * q.length + q.lag
-    z.truncated += int(q.length >= p.max_tokens)
+    g.solved += q.solved
+    if q.length >= p.max_tokens:
+        g.cut += 1
+        z.truncated += 1
     vacate(w, i)
     if g.ended == p.group_size:
         finish(w, number)
@@ -156,6 +159,9 @@ def compiled(stamp):
                 z.status = state.NO_ROOM
                 break
             if z.events >= limit:
+                break
+            if z.events >= z.step_limit:
+                z.status = state.FRUITLESS
                 break
             # Ties: trainer, replicas by number, timers by kind, tool calls, rewards
             time, what = z.trainer_at, 0

@@ -74,6 +74,7 @@ STEP, SPAN, ROLLOUT, SERIES, RETRY, NUMBER = (
 ENTRY, NODE, LIST, ITERATION, KEY, RATE = (
     state.ENTRY, state.NODE, state.LIST, state.ITERATION, state.KEY, state.RATE,
 )  # fmt: skip
+COURSE, PROMPT = state.COURSE, state.PROMPT
 ENTRY_BYTES = ENTRY.itemsize
 
 
@@ -196,6 +197,26 @@ def given_at(w, i):
 @njit
 def rate_at(w, i):
     return record_at(w.solve_rates, i, RATE)
+
+
+@njit
+def course_at(w, i):
+    return record_at(w.course, i, COURSE)
+
+
+@njit
+def prompt_at(w, i):
+    return record_at(w.prompts, i, PROMPT)
+
+
+@njit
+def taught_at(w, i):
+    return record_at(w.taught, i, NUMBER)
+
+
+@njit
+def bin_at(w, i):
+    return record_at(w.bins, i, NUMBER)
 
 
 @njit

@@ -20,6 +20,7 @@ from rlqueue.simulation.batch import (
 from rlqueue.simulation.heaps import heap_remove, list_append, list_remove
 from rlqueue.simulation.memory import (
     clock,
+    course_at,
     free_at,
     given_at,
     group_at,
@@ -125,6 +126,7 @@ def dispatch_rollout(w, group, rollout, attempt, starts):
     z.flight += 1
     z.dispatched += 1
     q, g = slot_at(w, i), group_at(w, group)
+    asked = course_at(w, g.course)
     q.group, q.rollout, q.attempt, q.starts = group, rollout, attempt, starts
     q.dispatched, q.ready, q.first = z.now, z.now, math.nan
     q.replica, q.home = state.NONE, state.NONE
@@ -134,16 +136,19 @@ def dispatch_rollout(w, group, rollout, attempt, starts):
     if p.law == state.GIVEN:
         q.length = float(given_at(w, (group * p.group_size + rollout) % w.given_room).number)
     elif p.law == state.EXPONENTIAL_ROLLOUTS:
-        q.length = -math.exp(p.log_median) * math.log(draws.uniform(key(w, draws.ROLLOUT_LENGTH), group, rollout, 0))
+        q.length = -math.exp(asked.log_median) * math.log(
+            draws.uniform(key(w, draws.ROLLOUT_LENGTH), group, rollout, 0)
+        )
     else:
         log_length = g.log_mean
-        if p.sigma_within > 0.0:
-            log_length += p.sigma_within * draws.normal(key(w, draws.ROLLOUT_LENGTH), group, rollout, 0)
+        if asked.sigma_within > 0.0:
+            log_length += asked.sigma_within * draws.normal(key(w, draws.ROLLOUT_LENGTH), group, rollout, 0)
         q.length = math.exp(log_length)
     q.length = min(p.max_tokens, q.length)
-    q.turns = 1 + p.tool_floor
-    if p.tool_fraction > 0.0:
-        q.turns += int(draws.uniform(key(w, draws.TOOL_CALLS), group, rollout, 0) < p.tool_fraction)
+    q.turns = 1 + int(asked.tool_floor)
+    if asked.tool_fraction > 0.0:
+        q.turns += int(draws.uniform(key(w, draws.TOOL_CALLS), group, rollout, 0) < asked.tool_fraction)
+    q.prompt_tokens = asked.prompt_tokens / q.turns
     q.segment = q.length / q.turns
     q.left = q.segment
     if p.uses_sandbox:
@@ -161,10 +166,9 @@ def dispatch_rollout(w, group, rollout, attempt, starts):
 @njit
 def begin_turn(w, i):
     """The turn's prompt tokens join the context and are prefilled, with all that was before where nothing is cached."""
-    p, q = params(w), slot_at(w, i)
-    new = p.prompt_tokens / q.turns
-    q.context += new
-    q.pending = new if p.prefix_cache else q.context
+    q = slot_at(w, i)
+    q.context += q.prompt_tokens
+    q.pending = q.prompt_tokens if params(w).prefix_cache else q.context
     send(w, i)
 
 

@@ -7,11 +7,14 @@ from numba import njit
 from rlqueue.simulation import state
 from rlqueue.simulation.batch import catch_up
 from rlqueue.simulation.batches import drop_stale
+from rlqueue.simulation.learning import learn, note_taught, survey
 from rlqueue.simulation.memory import (
     clock,
     cohort_at,
+    course_at,
     group_at,
     params,
+    prompt_at,
     queue_at,
     replica_at,
     slot_at,
@@ -53,8 +56,14 @@ def train_on(w, number):
     s.max_staleness = max(s.max_staleness, staleness)
     s.in_flight_part += g.finished_version - g.version
     s.token_staleness += z.version - g.lag / g.sampled
-    tokens = g.sampled + p.group_size * p.prompt_tokens
+    tokens = g.sampled + p.group_size * course_at(w, g.course).prompt_tokens
     s.tokens += tokens
+    s.sampled += g.sampled
+    s.cut += g.cut
+    s.informative_tokens += tokens * g.informative
+    if p.pool > 0:
+        prompt_at(w, g.prompt).trained += 1
+    note_taught(w, number)
     return tokens
 
 
@@ -168,6 +177,8 @@ def publish(w):
     z, p = clock(w), params(w)
     z.version += 1
     z.trainer_holds = 0
+    if p.learns:
+        learn(w)
     everyone = p.replicas + p.lent
     for ri in range(everyone):
         catch_up(w, ri)
@@ -203,6 +214,11 @@ def end_step(w):
     s.decoded_tokens, s.rollout_s, s.group_s, s.start_s = z.decoded_tokens, z.rollout_s, z.group_s, z.start_s
     s.again_tokens, s.version, s.queued, s.flight = z.again_tokens, z.version, z.queue_end - z.queue_head, z.flight
     s.rollouts, s.groups, s.dispatched, s.events = z.rollouts_done, z.groups_done, z.dispatched, z.events
+    s.judged, s.informative, s.all_solved = z.judged, z.informative, z.all_solved
+    s.unqualified, s.repeated = z.unqualified, z.repeated
+    if p.learns:
+        s.solve_rate = survey(w)
+        z.step_limit = z.events + p.step_events
     z.step_start = z.now
     z.step += 1
     z.ended += 1
