@@ -251,6 +251,7 @@ class Scenario:
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"scenario {name!r} is not valid TOML: {error}") from error
+        values.pop("ranges", None)  # how far inputs may be off: rlqueue.ranges reads them
         base = values.pop("based_on", None)
         if base is not None:
             if not isinstance(base, str):
