@@ -274,26 +274,26 @@ class Scenario:
         return cls(**({"name": name} | dict(values)))
 
     def with_text(self, settings: Mapping[str, str]) -> "Scenario":
-        """A copy with knobs set from text, as on a command line; ``node.usd_per_kwh`` reaches into a part."""
-        changed = self
+        """A copy with knobs set from text, as on a command line; ``node.usd_per_kwh`` reaches into a part.
+
+        All are set together, so that knobs that only make sense together may come in any order.
+        """
+        known = {each.name: each for each in fields(self)}
+        values = {name: getattr(self, name) for name in known}
         for key, text in settings.items():
-            require_known("knob", key, changed.settable())
+            require_known("knob", key, _settable(values))
             knob_name, _, inner = key.partition(".")
-            part = getattr(changed, knob_name)
+            part = values[knob_name]
             if inner:
-                value = dataclasses.replace(part, **{inner: from_text(text, getattr(part, inner))})
+                values[knob_name] = dataclasses.replace(part, **{inner: from_text(text, getattr(part, inner))})
             else:
                 value = None if text == "none" else from_text(text, part)
-            changed = dataclasses.replace(changed, **{knob_name: value})
-        return changed
+                values[knob_name] = checked(known[knob_name], value) if knob_name in CATALOGUES else value
+        return dataclasses.replace(self, **values)
 
     def settable(self) -> list[str]:
         """Names that ``with_text`` takes: every knob, and ``knob.field`` for the fields of parts such as the node."""
-        names = [each.name for each in fields(self)]
-        parts = {name: getattr(self, name) for name in CATALOGUES}
-        return names + [
-            f"{name}.{each.name}" for name, part in parts.items() if part for each in fields(part) if each.name != "key"
-        ]
+        return _settable({each.name: getattr(self, each.name) for each in fields(self)})
 
     def to_toml(self) -> str:
         """The scenario as TOML text, which ``from_file`` reads back to an equal one."""
@@ -309,3 +309,11 @@ class Scenario:
             if value is not None:
                 values[each.name] = value
         return tomli_w.dumps(values)
+
+
+def _settable(values: Mapping[str, Any]) -> list[str]:
+    parts = {name: values[name] for name in CATALOGUES if values[name]}
+    return [
+        *values,
+        *(f"{name}.{each.name}" for name, part in parts.items() for each in fields(part) if each.name != "key"),
+    ]
