@@ -140,7 +140,7 @@ def _simulate(options: argparse.Namespace) -> dict[str, Any]:
         "staleness_p95": None if math.isnan(p95) else p95,
         "stalled": run.stalled or None,
     }
-    return answer(scenario, run.operating_point) | more
+    return answer(run.settled, run.operating_point) | run.last_part | more
 
 
 def _report(options: argparse.Namespace) -> dict[str, Any]:

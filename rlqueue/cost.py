@@ -22,6 +22,7 @@ class Bill:
     Attributes:
         usd_per_gpu_hour: what a GPU-hour costs [$]. usd_per_step: GPUs and sandboxes of one step [$].
         usd_per_mtok: wall-clock method: GPU-hours of the run over trained tokens, sandboxes included [$/Mtok].
+        usd_per_informative_mtok: the same over tokens of groups whose rewards differ; None where no group's do [$/Mtok].
         usd_per_mtok_report_method: the report's: mean rollout time charged once per step, GPU price rounded to the cent.
         trainer_busy_usd_per_mtok ... sandbox_usd_per_mtok: the parts that ``usd_per_mtok`` is the sum of.
         hosted_usd_per_mtok: the hosted service's price for the same mix of tokens; None without a price row.
@@ -31,6 +32,7 @@ class Bill:
     usd_per_gpu_hour: float
     usd_per_step: float
     usd_per_mtok: float
+    usd_per_informative_mtok: float | None
     usd_per_mtok_report_method: float
     trainer_busy_usd_per_mtok: float
     trainer_waiting_usd_per_mtok: float
@@ -174,6 +176,7 @@ def cost(scenario: Scenario, point: OperatingPoint) -> Bill:
         usd_per_gpu_hour=gpu_hour,
         usd_per_step=total * tokens / TOKENS_PER_MTOK,
         usd_per_mtok=total,
+        usd_per_informative_mtok=total / point.informative_ratio if point.informative_ratio else None,
         usd_per_mtok_report_method=report,
         hosted_usd_per_mtok=hosted,
         cost_ratio=total / hosted if hosted else None,

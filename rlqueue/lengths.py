@@ -6,6 +6,7 @@ the mean *after* the cut is the mean that was asked for, since that is the mean 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -13,9 +14,13 @@ import numpy as np
 
 POINTS = 513  # of the survival tables; linear between them, so that a table look-up is one index
 
-_Z = np.linspace(-8.0, 8.0, 401)
-_WEIGHT = np.exp(-0.5 * _Z**2)
-_WEIGHT /= _WEIGHT.sum()
+STANDARD_POINTS = 1601  # of a law in units of its spread, a cubic between them
+
+MOST_ROUNDS = 200  # of the solve for a median; a mean within a millionth of the cut takes about thirty
+
+_REACH = 8.0
+"""Standard deviations beyond which a normal law's tail (6e-16) is nothing."""
+_NODE, _WEIGHT = np.polynomial.legendre.leggauss(48)
 
 
 def _normal_cdf(x: np.ndarray) -> np.ndarray:
@@ -24,13 +29,73 @@ def _normal_cdf(x: np.ndarray) -> np.ndarray:
     return ndtr(x)
 
 
+def _power(x: np.ndarray, n: int) -> np.ndarray:
+    """``x**n`` by squaring: a fifth of the time of the general power."""
+    found = np.ones_like(x)
+    while n:
+        if n % 2:
+            found = found * x
+        x, n = x * x, n // 2
+    return found
+
+
+def _phi(x: float) -> float:
+    return 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+
 def clipped_mean(log_median: float, sigma: float, max_tokens: float) -> float:
     """Mean of min(max_tokens, X) for log-normal X: ``exp(mu + s^2/2) Phi((ln M - mu - s^2)/s) + M (1 - Phi((ln M - mu)/s))``."""
     if sigma == 0:
         return min(math.exp(log_median), max_tokens)
     reach = (math.log(max_tokens) - log_median) / sigma
-    below = math.exp(log_median + sigma**2 / 2) * float(_normal_cdf(reach - sigma))
-    return below + max_tokens * float(_normal_cdf(-reach))
+    return math.exp(log_median + sigma**2 / 2) * _phi(reach - sigma) + max_tokens * _phi(-reach)
+
+
+def clipped_means(log_median: np.ndarray, sigma: np.ndarray | float, max_tokens: float) -> np.ndarray:
+    """``clipped_mean`` for arrays that broadcast."""
+    log_median, sigma = np.broadcast_arrays(np.asarray(log_median, float), np.asarray(sigma, float))
+    below, above = _parts(log_median, sigma, max_tokens)
+    return below + above
+
+
+def log_medians(mean_tokens: np.ndarray, sigma: np.ndarray | float, max_tokens: float) -> np.ndarray:
+    """Location [ln(token)] of uncut log-normals whose means after the cut are ``mean_tokens``; arrays that broadcast.
+
+    Newton's method on ``ln E[min(M, X)] - ln mean``, which rises and is concave in the location (its slope is the share of the
+    mean that the uncut responses bring). From the location without a cut, which is never too high, it comes up to the root
+    without passing it.
+
+    Raises:
+        ValueError: a mean that is not below the cut.
+    """
+    mean, sigma = np.broadcast_arrays(np.asarray(mean_tokens, float), np.asarray(sigma, float))
+    if mean.size and not (mean.min() > 0 and mean.max() < max_tokens):
+        raise ValueError(f"mean_tokens must be above 0 and below the cut at {max_tokens:g}: no response is longer")
+    wanted = np.log(mean)
+    location = wanted - sigma**2 / 2
+    for _ in range(MOST_ROUNDS):
+        below, above = _parts(location, sigma, max_tokens)
+        move = (wanted - np.log(below + above)) * (below + above) / below
+        location = location + move
+        if np.abs(move).max(initial=0.0) < 1e-13 * max(1.0, math.log(max_tokens)):
+            break
+    return location
+
+
+def truncated_fractions(log_median: np.ndarray, sigma: np.ndarray | float, max_tokens: float) -> np.ndarray:
+    """Share of responses cut at the maximum: ``Phi((mu - ln M) / s)``; arrays that broadcast."""
+    log_median, sigma = np.broadcast_arrays(np.asarray(log_median, float), np.asarray(sigma, float))
+    over = log_median - math.log(max_tokens)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(sigma > 0, _normal_cdf(over / sigma), (over >= 0).astype(float))
+
+
+def _parts(log_median: np.ndarray, sigma: np.ndarray, max_tokens: float) -> tuple[np.ndarray, np.ndarray]:
+    """What uncut and what cut responses bring to the mean [token]."""
+    room = math.log(max_tokens) - log_median
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.where(sigma > 0, room / sigma, np.where(room >= 0, np.inf, -np.inf))
+    return np.exp(log_median + sigma**2 / 2) * _normal_cdf(reach - sigma), max_tokens * _normal_cdf(-reach)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,15 +121,19 @@ class ResponseLengths:
     @cached_property
     def log_median(self) -> float:
         """Location of the uncut log-normal whose cut mean is ``mean_tokens``."""
-        from scipy.optimize import brentq
-
         if self.sigma == 0:
             return math.log(self.mean_tokens)
-        start = math.log(self.mean_tokens) - self.sigma**2 / 2
-        return brentq(
-            lambda mu: clipped_mean(mu, self.sigma, self.max_tokens) - self.mean_tokens,
-            start - 1e-9, math.log(self.max_tokens) + 12 * self.sigma, xtol=1e-13,
-        )  # fmt: skip
+        wanted = math.log(self.mean_tokens)
+        location = wanted - self.sigma**2 / 2
+        for _ in range(MOST_ROUNDS):  # as log_medians does, which takes ten times as long for a single one
+            uncut = math.exp(location + self.sigma**2 / 2)
+            uncut *= _phi((math.log(self.max_tokens) - location) / self.sigma - self.sigma)
+            mean = uncut + self.max_tokens * _phi((location - math.log(self.max_tokens)) / self.sigma)
+            move = (wanted - math.log(mean)) * mean / uncut
+            location += move
+            if abs(move) < 1e-13 * max(1.0, abs(location)):
+                break
+        return location
 
     @cached_property
     def truncated_fraction(self) -> float:
@@ -93,17 +162,15 @@ class ResponseLengths:
         return self._survival(self.group_size)
 
     def _survival(self, n: int) -> np.ndarray:
-        y = np.linspace(0.0, self.max_tokens, POINTS)
-        with np.errstate(divide="ignore", over="ignore"):  # infinities are what the normal law wants here
-            log_y = np.log(y)[:, None]
-            centre = self.log_median + self.sigma_between_prompts * _Z[None, :]
-            if self.sigma_within_group > 0:
-                below = _normal_cdf((log_y - centre) / self.sigma_within_group) ** n
-            else:
-                below = (log_y >= centre).astype(float)
-        survival = 1.0 - below @ _WEIGHT
+        with np.errstate(divide="ignore"):  # the logarithm of no token is where the law wants it
+            x = np.log(np.linspace(0.0, self.max_tokens, POINTS)) - self.log_median
+        if self.sigma:
+            law = _standard_law(self.sigma_between_prompts / self.sigma, self.sigma_within_group / self.sigma, n)
+            survival = 1.0 - law(np.clip(x / self.sigma, -_REACH, _REACH))
+        else:
+            survival = (x < 0).astype(float)
         survival[0], survival[-1] = 1.0, 0.0
-        return survival
+        return np.clip(np.minimum.accumulate(survival), 0.0, 1.0)
 
     @cached_property
     def mean_group_tokens(self) -> float:
@@ -116,6 +183,35 @@ class ResponseLengths:
             return self.mean_tokens
         alive = 1.0 - (1.0 - self.group_survival) ** groups
         return float(np.trapezoid(alive, dx=self.max_tokens / (POINTS - 1)))
+
+
+@lru_cache(maxsize=64)
+def _standard_law(between: float, within: float, n: int) -> Callable[[np.ndarray], np.ndarray]:
+    """P(n responses of a group are all below x), x in spreads of one response's logarithm above its median.
+
+    A cubic spline through a table: the same law serves every median and every total spread, within 1e-7.
+    """
+    from scipy.interpolate import CubicSpline
+
+    x = np.linspace(-_REACH, _REACH, STANDARD_POINTS)
+    return CubicSpline(x, _all_below(x, between, within, n))
+
+
+def _all_below(x: np.ndarray, between: float, within: float, n: int) -> np.ndarray:
+    """P(the logarithms of n responses of a group over the median are all below ``x``), by Gauss-Legendre over z.
+
+    The n-th power of a normal law in t = (x - s_b z) / s_w goes from 0 to 1 between t = -6 and 7: only that part of z
+    is summed up, and all z below it count in full. Within 1e-6 of a sum over a thousand times the points.
+    """
+    if n == 1 or 0.0 in (between, within):
+        return _normal_cdf(x / math.hypot(between, within)) ** (n if within else 1)
+    low = np.clip((x - 7.0 * within) / between, -_REACH, _REACH)
+    half = 0.5 * (np.clip((x + 6.0 * within) / between, -_REACH, _REACH) - low)
+    z = low[:, None] + half[:, None] * (1.0 + _NODE)
+    with np.errstate(over="ignore"):  # a spread next to nothing
+        t = (x[:, None] - between * z) / within
+    density = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
+    return _normal_cdf(low) + half * ((density * _power(_normal_cdf(t), n)) @ _WEIGHT)
 
 
 @lru_cache(maxsize=256)

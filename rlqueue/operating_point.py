@@ -33,6 +33,7 @@ class OperatingPoint:
         accepted_ratio: trained over dispatched rollouts. discarded_ratio: the rest.
         kv_used_ratio: share of the KV cache in use. active_per_replica: requests decoding on one replica.
         trained_tokens_per_s: prompt and response tokens of trained samples [token/s].
+        informative_ratio: share of those of groups whose rewards differ, which alone teach.
         decode_tokens_per_s: tokens sampled by the generator, discarded ones included [token/s].
         mfu_computing, mfu_wall_clock: model FLOP/s over dense bf16 peak, while computing and over the whole step.
         binding_constraint, next_constraint: what holds the run back, and what would hold it back next.
@@ -58,6 +59,7 @@ class OperatingPoint:
     kv_used_ratio: float
     active_per_replica: float
     trained_tokens_per_s: float
+    informative_ratio: float
     decode_tokens_per_s: float
     mfu_computing: float
     mfu_wall_clock: float

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from rlqueue.operating_point import CONSTRAINTS, OperatingPoint
-from rlqueue.rates import GRID_KNOBS, lengths_of, rates, rates_grid
+from rlqueue.rates import GRID_KNOBS, informative_fraction, lengths_of, rates, rates_grid
 from rlqueue.refusal import require_known
 from rlqueue.scenario import Scenario
 
@@ -107,6 +107,7 @@ def _operating_point(scenario: Scenario, point: np.void, next_constraint: str) -
         kind="closed form",
         discarded_ratio=1.0 - values["accepted_ratio"],
         trained_tokens_per_s=scenario.trained_tokens_per_step / values["step_s"],
+        informative_ratio=informative_fraction(scenario),
         mfu_computing=flops / (values["train_s"] * peak),
         mfu_wall_clock=flops / (values["step_s"] * peak),
         binding_constraint=NAMES[int(point["binding"])],

@@ -3,15 +3,16 @@
 ``RATES`` is one record of numbers per scenario (or per cell of a grid); its fields are commented below.
 """
 
-import math
 from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
 
 from rlqueue import decode_curve
+from rlqueue.at_step import solve_rates
+from rlqueue.choices import SCHEDULES, STALENESS_FAMILIES
 from rlqueue.lengths import ResponseLengths, response_lengths
-from rlqueue.scenario import SCHEDULES, STALENESS_FAMILIES, Scenario
+from rlqueue.scenario import Scenario
 from rlqueue.units import BYTES_PER_ELEMENT
 
 SCHEDULE_CODES = {name: code for code, name in enumerate(SCHEDULES)}
@@ -159,21 +160,20 @@ def _values(s: Scenario) -> dict[str, float]:
     }
 
 
+def zero_advantage_fraction(scenario: Scenario) -> float:
+    """Share of finished groups whose rewards are all equal: as given, or ``E[p^n + (1 - p)^n]`` of the solve rates' law."""
+    law = solve_rates(scenario)
+    return scenario.filtered_fraction if law is None else sum(law.powers(scenario.group_size))
+
+
 def filtered_fraction(scenario: Scenario) -> float:
-    """Share of finished groups that all or none of their rollouts solved.
+    """Share of finished groups that the gate drops: those of no advantage, or none."""
+    return zero_advantage_fraction(scenario) if scenario.gate == "zero-advantage" else 0.0
 
-    For solve rates p of law Beta(a, b): ``E[p^n + (1 - p)^n] = (B(a + n, b) + B(a, b + n)) / B(a, b)``.
-    """
-    mean, n = scenario.solve_rate_mean, scenario.group_size
-    if mean == 0:
-        return scenario.filtered_fraction
-    if math.isinf(scenario.solve_rate_concentration) or mean == 1:
-        return mean**n + (1.0 - mean) ** n
-    from scipy.special import betaln
 
-    a, b = mean * scenario.solve_rate_concentration, (1.0 - mean) * scenario.solve_rate_concentration
-    whole = betaln(a, b)
-    return math.exp(betaln(a + n, b) - whole) + math.exp(betaln(a, b + n) - whole)
+def informative_fraction(scenario: Scenario) -> float:
+    """Share of *trained* groups whose rewards differ: all of them behind the zero-advantage gate."""
+    return 1.0 if scenario.gate == "zero-advantage" else 1.0 - zero_advantage_fraction(scenario)
 
 
 def _per_step(seconds: float, every_steps: int) -> float:

@@ -12,33 +12,16 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from rlqueue import decode_curve, presets
+from rlqueue import presets
+from rlqueue.choices import DRIFT_LAWS, GATES, PRECISIONS, SAMPLERS, SCHEDULES, SOLVE_RATE_LAWS, STALENESS_FAMILIES
+from rlqueue.drift import DriftLaw, DriftStart
 from rlqueue.hardware import Gpu
 from rlqueue.hosted import HostedPrice
+from rlqueue.impossible import refuse_impossible
 from rlqueue.knobs import CATALOGUES, checked, from_text, knob
 from rlqueue.llm import Llm
 from rlqueue.refusal import require_known
 from rlqueue.tco import NodeTco
-
-SCHEDULES = {
-    "colocated-sync": "all GPUs generate a batch, then all train on it",
-    "sync": "disaggregated, in step: the trainer waits for the whole batch, the generator for new weights",
-    "one-step-off": "the next batch is generated while this one is trained; weights change between batches",
-    "async-drain": "fully async; before new weights the rollouts in flight are finished",
-    "async-in-flight": "fully async; weights change under the rollouts in flight (PipelineRL)",
-    "partial-rollout": "fully async; at new weights rollouts are aborted and resumed, their context prefilled again",
-    "lent-trainer": "fully async; trainer GPUs decode while the trainer waits",
-}
-STALENESS_FAMILIES = {
-    "admission": "no new group is dispatched while (max_staleness + 1) batches are outstanding; nothing is dropped",
-    "drop": "a group older than max_staleness versions is dropped",
-    "targeted": "each group belongs to one future step, and a straggler holds that step",
-}
-SINGLE_TENANT = {
-    "colocated-sync": "GPUs that train for one tenant generate for none",
-    "lent-trainer": "a trainer that other tenants keep busy has no GPUs to lend",
-}
-PRECISIONS = {"bf16": "two bytes an element", "fp8": "one byte an element"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +61,7 @@ class Scenario:
         "1", "mini-batches of a step, each trained as soon as the queue holds it", low=1, default=1
     )
     steps_per_publication: int = knob("step", "steps between two publications of weights", low=1, default=1)
+    training_steps: int = knob("step", "steps of the whole run", low=1, high=10**7, default=1)
 
     # Lengths and tools
     mean_prompt_tokens: float = knob("token", "mean tokens not sampled: task prompt and tool results", low=0)
@@ -134,10 +118,47 @@ class Scenario:
                                    default=0.0)  # fmt: skip
     filtered_fraction: float = knob("1", "share of finished groups dropped for zero advantage (all or none solved)", low=0,
                                     high=0.99, default=0.0)  # fmt: skip
-    solve_rate_mean: float = knob("1", "mean solve rate of the prompts, which then decides what is filtered; 0 = "
-                                  "filtered_fraction does", low=0, high=1, default=0.0)  # fmt: skip
+
+    # Curriculum: how hard the prompts are, which of them are tried, which groups are trained on, and what that teaches
+    solve_rate_mean: float = knob("1", "mean solve rate of the prompts at the start, which then decides what is filtered; "
+                                  "0 = filtered_fraction does", low=0, high=1, default=0.0)  # fmt: skip
+    solve_rate_law: str = knob(
+        "", "how solve rates are spread over the prompts", choices=SOLVE_RATE_LAWS, default="beta"
+    )
     solve_rate_concentration: float = knob("1", "a + b of the solve rates' Beta(a, b); endless = all prompts are alike",
                                            above=0, default=math.inf)  # fmt: skip
+    solve_rate_logit_sigma: float = knob("1", "spread of the logit of the solve rates (logit-normal)", low=0, high=20,
+                                         default=0.0)  # fmt: skip
+    solve_rate_histogram: str = knob(
+        "", "measured solve rates, 'rate: share of prompts, ...'; empty = none", default=""
+    )
+    solve_rate_logit_shift: float = knob("1", "rise of every prompt's logit since that law was measured", low=-30, high=30,
+                                         default=0.0)  # fmt: skip
+    pool_prompts: int = knob("prompt", "prompts there are; 0 = endless, none comes twice", low=0, high=10**7, default=0)
+    gate: str = knob("", "which finished groups are trained on", choices=GATES, default="zero-advantage")
+    sampler: str = knob("", "which prompts are tried", choices=SAMPLERS, default="uniform")
+    band_low: float = knob("1", "lowest observed solve rate that a difficulty band tries", low=0, high=1, default=0.0)
+    band_high: float = knob("1", "highest observed solve rate that a difficulty band tries", low=0, high=1, default=1.0)
+    retire_above: float = knob("1", "observed solve rate from which on a prompt is retired", low=0, high=1, default=1.0)
+    learning_logit_per_step: float = knob("1", "rise of logit p in a step whose groups all teach and are fresh",
+                                          low=0, high=10, default=0.0)  # fmt: skip
+    learning_transfer: float = knob("1", "share of that rise which all prompts get; the rest is earned by the prompt "
+                                    "trained on, by its own signal", low=0, high=1, default=1.0)  # fmt: skip
+    learning_staleness_half: float = knob("version", "staleness at which a group teaches half as much; endless = it always "
+                                          "teaches the same", above=0, default=math.inf)  # fmt: skip
+
+    # Drift: how lengths move while the run goes on
+    drift_law: str = knob("", "how lengths move over the steps", choices=DRIFT_LAWS, default="constant")
+    drift_steps: int = knob("step", "steps over which they move; 0 = they do not", low=0, high=10**7, default=0)
+    drift_length_factor: float = knob("1", "median response before the cut, at the end over at the start", above=0, high=1e3,
+                                      default=1.0)  # fmt: skip
+    drift_tool_calls_factor: float = knob("1", "tool calls at the end over at the start", low=0, high=1e3, default=1.0)
+    drift_prompt_factor: float = knob("1", "prompt tokens (tool results with them) at the end over at the start", low=0,
+                                      high=1e3, default=1.0)  # fmt: skip
+    drift_sigma_factor: float = knob("1", "both spreads of log length at the end over at the start", low=0, high=10,
+                                     default=1.0)  # fmt: skip
+    drift_series: str = knob("", "measured lengths, 'step: response tokens [/ tool calls [/ prompt tokens]], ...'; means "
+                             "after the cut; empty = none", default="")  # fmt: skip
 
     # Other tenants of the same GPUs
     tenants: int = knob("1", "runs like this one that share the generator and the trainer", low=1, high=64, default=1)
@@ -157,61 +178,30 @@ class Scenario:
     def __post_init__(self) -> None:
         for each in fields(self):
             object.__setattr__(self, each.name, checked(each, getattr(self, each.name)))
-        if self.decode_curve:
-            decode_curve.points(self.decode_curve)  # refuses what is no curve
-        self._refuse_impossible()
-        if self.tenants > 1 and self.schedule in SINGLE_TENANT:
-            raise ValueError(
-                f"tenants={self.tenants} must be 1 with schedule={self.schedule!r}: {SINGLE_TENANT[self.schedule]}"
-            )
+        refuse_impossible(self)
 
-    def _refuse_impossible(self) -> None:
-        used = self.trainer_gpus + self.generator_gpus
-        if self.cluster_gpus and used > self.cluster_gpus:
-            raise ValueError(
-                f"trainer_gpus={self.trainer_gpus} + generator_gpus={self.generator_gpus} = {used} must be <= "
-                f"cluster_gpus={self.cluster_gpus}: there are no more GPUs"
-            )
-        if self.generator_gpus < self.gpus_per_replica:
-            raise ValueError(
-                f"generator_gpus={self.generator_gpus} must be >= gpus_per_replica={self.gpus_per_replica}: "
-                "the split holds no whole replica"
-            )
-        if self.prefill_gpus_per_replica >= self.gpus_per_replica:
-            raise ValueError(
-                f"prefill_gpus_per_replica={self.prefill_gpus_per_replica} must be < gpus_per_replica="
-                f"{self.gpus_per_replica}: no GPU is left to decode"
-            )
-        if self.prompts_per_step % self.updates_per_step:
-            raise ValueError(
-                f"updates_per_step={self.updates_per_step} must divide prompts_per_step={self.prompts_per_step}"
-            )
-        if self.solve_rate_mean and self.filtered_fraction:
-            raise ValueError(
-                f"filtered_fraction={self.filtered_fraction:g} must be 0 with solve_rate_mean={self.solve_rate_mean:g}: "
-                "the solve rates decide what is filtered"
-            )
-        if self.mean_response_tokens >= self.max_response_tokens:
-            raise ValueError(
-                f"mean_response_tokens={self.mean_response_tokens:g} must be < max_response_tokens="
-                f"{self.max_response_tokens:g}: no response is longer than the cut"
-            )
-        longest = self.mean_prompt_tokens + self.max_response_tokens
-        if longest > self.llm.max_context_tokens:
-            raise ValueError(
-                f"mean_prompt_tokens={self.mean_prompt_tokens:g} + max_response_tokens={self.max_response_tokens:g} = "
-                f"{longest:g} must be <= {self.llm.max_context_tokens}, the longest context of {self.llm.key}"
-            )
-        needed = longest * self.llm.kv_bytes_per_token(self.kv_precision)
-        if self.kv_room_bytes < needed:
-            weights = self.llm.weights_bytes(self.generator_weights_precision)
-            raise ValueError(
-                f"gpus_per_replica={self.gpus_per_replica} leaves {self.kv_room_bytes / 1e9:.1f} GB for the KV cache of "
-                f"a replica, must be >= {needed / 1e9:.1f} GB: one sequence of {longest:g} tokens does not fit "
-                f"(memory_fraction={self.memory_fraction:g}, weights {weights / 1e9:.0f} GB)"
-            )
-        if self.measured_run:
-            require_known("measured_run", self.measured_run, presets.MEASURED_RUNS)
+    @property
+    def has_solve_rates(self) -> bool:
+        """Whether prompts have solve rates, which then decide what is filtered."""
+        return self.solve_rate_law == "histogram" or self.solve_rate_mean > 0
+
+    @property
+    def drift(self) -> DriftLaw:
+        """The law by which lengths move."""
+        return DriftLaw(
+            name=self.drift_law, steps=self.drift_steps, length_factor=self.drift_length_factor,
+            tool_calls_factor=self.drift_tool_calls_factor, prompt_factor=self.drift_prompt_factor,
+            sigma_factor=self.drift_sigma_factor, series=self.drift_series,
+        )  # fmt: skip
+
+    @property
+    def drift_start(self) -> DriftStart:
+        """The lengths at step 0 that it moves."""
+        return DriftStart(
+            mean_response_tokens=self.mean_response_tokens, sigma_between=self.response_sigma_between_prompts,
+            sigma_within=self.response_sigma_within_group, max_response_tokens=self.max_response_tokens,
+            tool_calls=self.tool_calls, prompt_tokens=self.mean_prompt_tokens,
+        )  # fmt: skip
 
     @property
     def replicas(self) -> int:
@@ -269,6 +259,7 @@ class Scenario:
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"scenario {name!r} is not valid TOML: {error}") from error
+        values.pop("ranges", None)  # how far inputs may be off: rlqueue.ranges reads them
         base = values.pop("based_on", None)
         if base is not None:
             if not isinstance(base, str):
@@ -291,26 +282,26 @@ class Scenario:
         return cls(**({"name": name} | dict(values)))
 
     def with_text(self, settings: Mapping[str, str]) -> "Scenario":
-        """A copy with knobs set from text, as on a command line; ``node.usd_per_kwh`` reaches into a part."""
-        changed = self
+        """A copy with knobs set from text, as on a command line; ``node.usd_per_kwh`` reaches into a part.
+
+        All are set together, so that knobs that only make sense together may come in any order.
+        """
+        known = {each.name: each for each in fields(self)}
+        values = {name: getattr(self, name) for name in known}
         for key, text in settings.items():
-            require_known("knob", key, changed.settable())
+            require_known("knob", key, _settable(values))
             knob_name, _, inner = key.partition(".")
-            part = getattr(changed, knob_name)
+            part = values[knob_name]
             if inner:
-                value = dataclasses.replace(part, **{inner: from_text(text, getattr(part, inner))})
+                values[knob_name] = dataclasses.replace(part, **{inner: from_text(text, getattr(part, inner))})
             else:
                 value = None if text == "none" else from_text(text, part)
-            changed = dataclasses.replace(changed, **{knob_name: value})
-        return changed
+                values[knob_name] = checked(known[knob_name], value) if knob_name in CATALOGUES else value
+        return dataclasses.replace(self, **values)
 
     def settable(self) -> list[str]:
         """Names that ``with_text`` takes: every knob, and ``knob.field`` for the fields of parts such as the node."""
-        names = [each.name for each in fields(self)]
-        parts = {name: getattr(self, name) for name in CATALOGUES}
-        return names + [
-            f"{name}.{each.name}" for name, part in parts.items() if part for each in fields(part) if each.name != "key"
-        ]
+        return _settable({each.name: getattr(self, each.name) for each in fields(self)})
 
     def to_toml(self) -> str:
         """The scenario as TOML text, which ``from_file`` reads back to an equal one."""
@@ -326,3 +317,11 @@ class Scenario:
             if value is not None:
                 values[each.name] = value
         return tomli_w.dumps(values)
+
+
+def _settable(values: Mapping[str, Any]) -> list[str]:
+    parts = {name: values[name] for name in CATALOGUES if values[name]}
+    return [
+        *values,
+        *(f"{name}.{each.name}" for name, part in parts.items() for each in fields(part) if each.name != "key"),
+    ]

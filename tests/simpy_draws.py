@@ -4,16 +4,13 @@ A test that wants given draws overrides the named methods, or ``uniform`` and ``
 """
 
 import math
-from functools import cached_property
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
-
-from rlqueue.rates import lengths_of
+from scipy.special import ndtri
 
 CAUSES = (
     "prompt length", "rollout length", "tool calls", "tool time", "start", "start fails", "dies", "dies where",
-    "solve rate", "solves", "filtered", "surplus",
+    "solve rate", "solves", "filtered", "surplus", "turn", "choice",
 )  # fmt: skip
 BLOCK = 64
 
@@ -23,7 +20,10 @@ def log_normal(mean, sigma, z):
 
 
 class Draws:
-    """Functions of (seed, cause, group, rollout, number): asking twice answers the same."""
+    """Functions of (seed, cause, group or prompt, rollout, number): asking twice answers the same.
+
+    ``asked`` is what the run asks of a rollout at its group's step: a row of ``at_step.drift_path``.
+    """
 
     def __init__(self, scenario, seed):
         self.scenario, self.seed, self.blocks = scenario, seed, {}
@@ -38,18 +38,14 @@ class Draws:
     def normal(self, cause, group, rollout=0, number=0):
         return float(ndtri(self.uniform(cause, group, rollout, number)))
 
-    @cached_property
-    def lengths(self):
-        return lengths_of(self.scenario)
+    def length(self, group, rollout, prompt, asked):
+        between = asked["sigma_between"] * self.normal("prompt length", prompt)
+        within = asked["sigma_within"] * self.normal("rollout length", group, rollout)
+        return min(self.scenario.max_response_tokens, math.exp(asked["log_median"] + between + within))
 
-    def length(self, group, rollout):
-        between = self.lengths.sigma_between_prompts * self.normal("prompt length", group)
-        within = self.lengths.sigma_within_group * self.normal("rollout length", group, rollout)
-        return min(self.lengths.max_tokens, math.exp(self.lengths.log_median + between + within))
-
-    def tool_calls(self, group, rollout):
-        whole = math.floor(self.scenario.tool_calls)
-        return whole + (self.uniform("tool calls", group, rollout) < self.scenario.tool_calls - whole)
+    def tool_calls(self, group, rollout, asked):
+        whole = math.floor(asked["tool_calls"])
+        return whole + (self.uniform("tool calls", group, rollout) < asked["tool_calls"] - whole)
 
     def tool_call_s(self, group, rollout, turn):
         mean, sigma = self.scenario.tool_call_s, self.scenario.tool_call_sigma
@@ -69,16 +65,7 @@ class Draws:
         return 1 + math.floor(self.uniform("dies where", group, rollout, attempt) * turns)
 
     def filtered(self, group):
-        """Zero advantage: by the solve rates where they are modelled, else by the coin."""
-        s = self.scenario
-        if not s.solve_rate_mean:
-            return self.uniform("filtered", group) < s.filtered_fraction
-        rate = s.solve_rate_mean
-        if math.isfinite(s.solve_rate_concentration) and rate < 1:
-            a, b = rate * s.solve_rate_concentration, (1 - rate) * s.solve_rate_concentration
-            rate = float(betaincinv(a, b, self.uniform("solve rate", group)))
-        solved = sum(self.uniform("solves", group, rollout) < rate for rollout in range(s.group_size))
-        return solved in {0, s.group_size}
+        return self.uniform("filtered", group) < self.scenario.filtered_fraction
 
     def surplus(self, group):
         return self.uniform("surplus", group) < self.scenario.surplus_fraction

@@ -14,6 +14,7 @@ class Rollout:
     attempt: int = -1
     tries: int = 0
     ended: bool = False
+    solved: bool = False
 
     def begin(self, life, now):
         """A new attempt: nothing sampled, no replica."""
@@ -41,6 +42,8 @@ class Group:
     number: int
     cohort: Cohort
     dispatch_s: float
+    prompt: int
+    asked: object  # the lengths of its step
     rollouts: list = field(default_factory=list)  # those dispatched at least once
     out: int = 0  # rollouts in flight or ended, failed attempts not counted
     version: int | None = None
@@ -48,6 +51,7 @@ class Group:
     finish_version: int | None = None
     step: int | None = None
     trained_version: int | None = None
+    informative: bool = False
     fate: str = "in flight"
 
     @property
@@ -56,8 +60,16 @@ class Group:
         return min((each.version for each in self.rollouts if each.version is not None), default=math.inf)
 
     @property
+    def solved(self):
+        return sum(rollout.solved for rollout in self.rollouts)
+
+    @property
     def tokens(self):
         return sum(rollout.tokens for rollout in self.rollouts)
+
+    @property
+    def trained_tokens(self):
+        return self.tokens + len(self.rollouts) * self.asked["prompt_tokens"]
 
     @property
     def token_staleness(self):

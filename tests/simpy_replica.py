@@ -161,6 +161,7 @@ class Replica:
     def _stamp(self, rollout):
         if rollout.version is None:
             rollout.version = self.sim.version
+            rollout.solved = self.sim.prompts.solves(rollout.group, rollout.number)
 
     def _start(self, rollout):
         self._stamp(rollout)

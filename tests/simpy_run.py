@@ -11,8 +11,11 @@ from functools import partial
 
 import simpy
 from simpy_draws import Draws
+from simpy_prompts import Prompts
 from simpy_records import Cohort, Group, Result, Rollout
 from simpy_replica import Replica
+
+from rlqueue.at_step import drift_path
 
 
 def run(scenario, seed=0, steps=20, *, draws=None, max_events=10_000_000):
@@ -60,6 +63,7 @@ class Simulation:
         self.in_flight, self.area, self.area_at = 0, 0.0, 0.0
         self.fates, self.left = Counter(), []  # left: moment, time in the slot, whether aborted
         self.rows, self.marks = [], []
+        self.prompts, self.path, self.judged = Prompts(s, draws), drift_path(s, steps), []
         self.trainer, self.trainer_waits_for = self.training(), None
 
     # The machinery: timers, and going on after one
@@ -165,14 +169,19 @@ class Simulation:
     def admit(self, cohort):
         """The next group, into this cohort; one that is surplus comes instead, into none, and does not count."""
         surplus = self.draws.surplus(len(self.groups))
-        group = Group(number=len(self.groups), cohort=None if surplus else cohort, dispatch_s=self.env.now)
+        number, step = len(self.groups), self.version * self.scenario.steps_per_publication
+        group = Group(
+            number=number, cohort=None if surplus else cohort, dispatch_s=self.env.now,
+            prompt=self.prompts.choose(number), asked=self.path[min(step, len(self.path) - 1)],
+        )  # fmt: skip
         self.groups.append(group)
         self.running[group] = None
         if not surplus:
             cohort.running.add(group)
             self.counted += 1
         for j in range(self.scenario.group_size):
-            tokens, turns = self.draws.length(group.number, j), 1 + self.draws.tool_calls(group.number, j)
+            tokens = self.draws.length(number, j, group.prompt, group.asked)
+            turns = 1 + self.draws.tool_calls(number, j, group.asked)
             self.undispatched.append(Rollout(group=group, number=j, tokens=tokens, turns=turns))
 
     def count_in_flight(self, change=0):
@@ -237,7 +246,7 @@ class Simulation:
 
     def request(self, rollout):
         s = self.scenario
-        new = s.mean_prompt_tokens / rollout.turns
+        new = rollout.group.asked["prompt_tokens"] / rollout.turns
         rollout.prompt += new
         rollout.left = rollout.tokens / rollout.turns
         rollout.to_prefill = new if s.prefix_cache and not rollout.cold else rollout.context
@@ -287,14 +296,23 @@ class Simulation:
 
     # Section 5: a finished group
     def finish(self, group):
+        s = self.scenario
         del self.running[group]
         group.finish_s, group.finish_version = self.env.now, self.version
         group.version = group.oldest
+        if group.cohort:
+            self.prompts.observe(group)
+        self.prompts.release(group)
         if not group.cohort:
             self.end(group, "surplus")
             return
         group.cohort.running.discard(group)
-        if self.draws.filtered(group.number):
+        if self.prompts.law is None:
+            group.informative = not self.draws.filtered(group.number)
+        else:
+            group.informative = 0 < group.solved < s.group_size
+        self.judged.append(group)
+        if s.gate == "zero-advantage" and not group.informative:
             self.end(group, "filtered")
             return
         group.fate = "queued"
@@ -317,6 +335,7 @@ class Simulation:
         touched = set()
         for group in groups:
             del self.running[group]
+            self.prompts.release(group)
             if group.cohort:
                 group.cohort.running.discard(group)
             self.end(group, fate)
@@ -365,6 +384,11 @@ class Simulation:
                 self.publish()
             self.steps_ended += 1
             row["end"] = self.env.now
+            row["finished"], row["informative"] = len(self.judged), sum(each.informative for each in self.judged)
+            row["all solved"] = sum(each.solved == s.group_size for each in self.judged)
+            row["unqualified"], row["repeated"] = self.prompts.unqualified, self.prompts.repeated
+            row["solve rate"], row["shares"] = self.prompts.survey()
+            self.judged = []
             self.rows.append(row)
             self.count_in_flight()
             self.marks.append((self.env.now, self.area))
@@ -404,14 +428,16 @@ class Simulation:
         self.queue = [group for group in self.queue if group not in taken]
         for group in taken:
             group.step, group.trained_version, group.fate = step, self.version, "trained"
+            self.prompts.teach(group)
         self.fates["trained"] += len(taken) * s.group_size
-        tokens = sum(group.tokens + s.group_size * s.mean_prompt_tokens for group in taken)
+        tokens = sum(group.trained_tokens for group in taken)
         return tokens * self.train_per_token + s.trainer_overhead_s
 
     def publish(self):
         for replica in self.replicas:
             replica.advance()  # what was sampled until now has the old version
         self.version += 1
+        self.prompts.learn()
         if self.rule == "drop":
             self.drop_stale(self.version - self.scenario.max_staleness)
         if self.schedule == "partial-rollout":
@@ -450,6 +476,8 @@ class Simulation:
         s, ended = self.scenario, len(self.rows)
         horizon = 2 + 2 * s.steps_per_publication * math.ceil(min(s.max_staleness, 16))
         warm = min(max(math.ceil(self.steps / 5), horizon), self.steps // 2)
+        if s.learning_logit_per_step or any(row != self.path[0] for row in self.path):
+            warm = self.steps - math.ceil(self.steps / 5)
         if ended <= warm:
             return
         start, area_start = self.marks[warm - 1] if warm else (0.0, 0.0)

@@ -6,9 +6,11 @@ import math
 import numpy as np
 
 from rlqueue import Scenario
+from rlqueue.choices import SAMPLERS as SAMPLER_WORDS
 from rlqueue.scenario import SCHEDULES, STALENESS_FAMILIES
 
 PRIME = Scenario.from_data("prime-rl-qwen3-235b")
+SAMPLERS = list(SAMPLER_WORDS)
 
 
 def by_hand(*, kv_tokens=1e6, **knobs):
@@ -124,3 +126,50 @@ def hard_scenarios(count, seed):
         scenario = dataclasses.replace(random_scenario(rng, schedule, family), **knobs, memory_fraction=0.9)
         concurrency = 2 * scenario.concurrency if schedule == "partial-rollout" else scenario.concurrency
         yield with_kv_for(dataclasses.replace(scenario, concurrency=concurrency), sequences)
+
+
+def moving_scenarios(count, seed):
+    """Runs in which prompts come again, solve rates rise and lengths drift: samplers, gates and laws in turn."""
+    rng = np.random.default_rng(seed)
+    pairs = [(schedule, family) for schedule in SCHEDULES for family in STALENESS_FAMILIES]
+    for i in range(count):
+        scenario = random_scenario(rng, *pairs[i % len(pairs)])
+        sampler, gate, law = (
+            SAMPLERS[i % 4],
+            ("zero-advantage", "none")[i % 3 == 2],
+            ("beta", "logit-normal", "histogram")[i % 5 % 3],
+        )
+        prompts = scenario.prompts_per_step * int(rng.choice((1, 2, 4, 10)))
+        endless = sampler == "uniform" and rng.random() < 0.5
+        low = float(rng.uniform(0.0, 0.4))
+        scenario = dataclasses.replace(
+            scenario, name=f"{scenario.name} {sampler} {gate} {law}", filtered_fraction=0.0, solve_rate_law=law,
+            solve_rate_mean=0.0 if law == "histogram" else float(rng.uniform(0.2, 0.7)),
+            solve_rate_concentration=float(rng.uniform(0.5, 10)) if law == "beta" else math.inf,
+            solve_rate_logit_sigma=float(rng.uniform(0, 3)) if law == "logit-normal" else 0.0,
+            solve_rate_histogram="0: 0.2, 0.31: 0.4, 0.77: 0.3, 1: 0.1" if law == "histogram" else "",
+            solve_rate_logit_shift=float(rng.choice((0, -1, 0.5))), pool_prompts=0 if endless else prompts, gate=gate,
+            sampler=sampler, band_low=low, band_high=low + 0.4, retire_above=float(rng.uniform(0.5, 0.95)),
+            learning_logit_per_step=float(rng.choice((0, 0.05, 0.2))), learning_transfer=float(rng.choice((0, 0.5, 1))),
+            learning_staleness_half=float(rng.choice((0.5, 2, math.inf))),
+        )  # fmt: skip
+        yield drifting(rng, scenario, i)
+
+
+def drifting(rng, scenario, i):
+    """The scenario with its lengths on the move."""
+    law = ("linear", "exponential", "constant", "logistic", "series")[i % 5]
+    response = scenario.mean_response_tokens
+    if law == "constant":
+        return scenario
+    if law == "series":
+        longest = 0.9 * scenario.max_response_tokens
+        points = [(0, response), (4, min(longest, 2 * response)), (7, 0.6 * response)]
+        prompt = scenario.mean_prompt_tokens
+        text = ", ".join(f"{step}: {tokens:g} / {step / 3:g} / {prompt / (1 + step):g}" for step, tokens in points)
+        return dataclasses.replace(scenario, drift_law=law, drift_series=text)
+    return dataclasses.replace(
+        scenario, drift_law=law, drift_steps=int(rng.integers(1, 15)), drift_length_factor=float(rng.uniform(0.4, 3)),
+        drift_tool_calls_factor=float(rng.uniform(0, 3)), drift_prompt_factor=float(rng.uniform(0.2, 1)),
+        drift_sigma_factor=float(rng.uniform(0.5, 1.5)),
+    )  # fmt: skip

@@ -31,11 +31,11 @@ DRAWN = """name => document.querySelector(`figure[data-plot=${name}] .rlq-canvas
 NAMES_DRAWN = (
     """name => document.querySelector(`figure[data-plot=${name}] .rlq-canvas`).data.map(({name}) => name ?? null)"""
 )
-OVERFLOWING = """() => [...document.querySelectorAll('.rlq-explorer *')].filter(each => {
+OVERFLOWING = """() => [...document.querySelectorAll('.rlq-page *')].filter(each => {
     const box = each.getBoundingClientRect();
     return box.width && !each.closest('svg, select, .noUi-target, .rlq-canvas') && box.right > innerWidth + 1; })
     .map(each => each.className + ': ' + each.textContent.slice(0, 40))"""
-CUT_OFF = """() => [...document.querySelectorAll('.rlq-explorer *')].filter(each => {
+CUT_OFF = """() => [...document.querySelectorAll('.rlq-page *')].filter(each => {
     const style = getComputedStyle(each);
     return each.clientWidth && style.overflowX !== 'visible' && each.scrollWidth > each.clientWidth + 1
         && !each.closest('svg, select, input, .noUi-target, .rlq-canvas'); })
@@ -303,7 +303,7 @@ page(State(preset=state.preset, scenario=dataclasses.replace(state.scenario, clu
 NOTED = """() => { window.seen = []; new MutationObserver(() => {
     const number = document.querySelector('.rlq-number');
     if (number) seen.push([number.firstChild.textContent, document.querySelector('.rlq-how').textContent]);
-    }).observe(document.querySelector('.rlq-explorer'), { childList: true, subtree: true }); }"""
+    }).observe(document.querySelector('.rlq-page'), { childList: true, subtree: true }); }"""
 
 
 def waits(here):

@@ -12,7 +12,7 @@ from rlqueue import Scenario, cost, solve
 from rlqueue.app import controls, findings, origins, panels
 from rlqueue.app.answers import answer
 from rlqueue.app.explorer import Explorer, download, stamp
-from rlqueue.app.simulated import Fidelity
+from rlqueue.app.runs import Fidelity
 from rlqueue.app.state import State, kind_of, opened, value_of, with_value
 from rlqueue.presets import preset, preset_names, reported
 
@@ -35,7 +35,7 @@ def page():
 
 
 def holder(page, knob):
-    return next(held for control, held in page._holders.items() if control.knob == knob)
+    return next(held for control, held in page._board.holders.items() if control.knob == knob)
 
 
 def said(page):
@@ -255,17 +255,17 @@ def test_each_control_of_the_second_group_moves_its_knob_and_reset_brings_it_bac
     assert said(page) == ""
     assert value_of(page.state.scenario, control.knob) == controls.meant(control, held.value)
     assert not page.state.untouched
-    page._again.click()
+    page._board.again.click()
     assert page.state == opened()
     assert held.value == controls.held(control, opened().scenario)
 
 
 def test_each_preset_can_be_chosen_and_left_again(page):
     for name in (*preset_names(), *reversed(preset_names())):
-        page._preset.value = name
+        page._board.preset.value = name
         assert page.state == opened(name)
         assert said(page) == ""
-        for control, held in page._holders.items():
+        for control, held in page._board.holders.items():
             assert held.value == controls.held(control, opened(name).scenario)
 
 
@@ -327,7 +327,7 @@ def test_long_texts_are_written_when_they_are_unfolded_and_follow_then(page):
 
 
 def test_assumed_values_are_marked_at_their_controls(page):
-    tags = {control.knob: text(line.value) for control, line in page._hints.items()}
+    tags = {control.knob: text(line.value) for control, line in page._board.hints.items()}
     assert tags["tool_calls"].startswith("assumed")
     assert tags["concurrency"].startswith("117 slots on each replica calibrated")
     assert not tags["mfu"].startswith(("assumed", "calibrated"))

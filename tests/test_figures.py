@@ -10,8 +10,10 @@ import pytest
 
 from rlqueue import cost, solve
 from rlqueue.app.answers import answer, reported_value
-from rlqueue.app.figures import APART, PART_NAMES, cost_ceiling, decades, figures, nice, on_line
-from rlqueue.app.simulated import GIVEN_UP, QUICK_EVENTS, outcome, quick_fidelity
+from rlqueue.app.figures import PART_NAMES, cost_ceiling, figures, nice
+from rlqueue.app.map_figure import APART, decades, on_line
+from rlqueue.app.runs import outcome
+from rlqueue.app.simulated import GIVEN_UP, QUICK_EVENTS, quick_fidelity
 from rlqueue.app.state import State, opened, with_value
 from rlqueue.cost import PARTS
 from rlqueue.presets import preset_names

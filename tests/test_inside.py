@@ -10,9 +10,10 @@ from test_explorer import text
 
 from rlqueue import Scenario, simulate, solve
 from rlqueue.app import controls, inside, inside_panels, inside_shares
+from rlqueue.app import page as parts
 from rlqueue.app.inside import Inside, stamp
 from rlqueue.app.inside_figures import figures
-from rlqueue.app.inside_runs import Shown, lumped, short, short_steps, slices
+from rlqueue.app.inside_runs import Shown, short, short_steps, slices
 from rlqueue.app.inside_shares import FATES, generator_shares, long_run, token_shares, trainer_shares
 from rlqueue.app.inside_times import (
     MOST_POINTS,
@@ -26,7 +27,9 @@ from rlqueue.app.inside_times import (
     window,
 )
 from rlqueue.app.state import State, opened
+from rlqueue.app.trust import reason
 from rlqueue.presets import preset_names
+from rlqueue.simulation import lumped
 
 EXACT = 1e-9
 
@@ -255,14 +258,6 @@ def test_the_full_run_in_slices_is_the_run_that_simulate_makes_in_one_go():
     assert last.run.operating_point == at_once.operating_point
 
 
-def test_lumping_keeps_all_tool_time_and_leaves_alone_what_has_no_turns():
-    scenario = Scenario.from_data("verl-qwen3-235b-c96")
-    found = lumped(scenario)
-    assert found.tool_calls * found.tool_call_s == scenario.tool_calls * scenario.tool_call_s
-    alone = dataclasses.replace(scenario, tool_calls=1.0)
-    assert lumped(alone) is alone
-
-
 @pytest.mark.parametrize("name", preset_names())
 def test_a_short_run_is_short_whole_and_near_the_closed_form(name):
     found = short(opened(name).scenario, 0)
@@ -277,7 +272,7 @@ def test_a_short_run_is_short_whole_and_near_the_closed_form(name):
 def test_what_was_simulated_is_said():
     found = short(opened().scenario, 4)
     said = text(inside_panels.simulated_words(found, 4))
-    assert "A short run with the 15 tool calls of a rollout lumped into one" in said
+    assert "A short run with the 15 tool calls of a rollout in one piece" in said
     assert f"{found.done_steps} steps" in said
     assert "seed 4" in said
     assert "100 steps, follows when the hand rests" in said
@@ -312,16 +307,15 @@ def test_which_solver_to_believe_depends_on_the_distance_chance_and_known_differ
     far = dataclasses.replace(near, closed=dataclasses.replace(near.closed, trainer_wait_ratio=waits + 0.9))
     far = dataclasses.replace(far, run=RUNS["partial rollout"])
     assert "believe the simulation" in inside_panels.believe(far)
-    drained = shown(RUNS["drained"])
-    assert "drains" in inside_panels.reasons(drained)[0]
-    assert "failed sandbox" in inside_panels.reasons(shown(RUNS["failing sandboxes"]))[0]
-    assert (
-        "overlap"
-        in inside_panels.reasons(shown(made(schedule="one-step-off", evaluate_every_steps=2, evaluation_s=9.0)))[0]
-    )
-    assert "hold their slots" in inside_panels.reasons(shown(made(sandbox_cap=20.0)))[0]
-    assert inside_panels.reasons(shown(RUNS["partial rollout"])) == []
+    assert because("drained").startswith("a drain holds the trainer too")
+    assert because("failing sandboxes").startswith("a failed start or a dead sandbox")
+    assert because("one step off").startswith("the closed form has every replica evenly loaded")
     assert "judge neither" in inside_panels.believe(dataclasses.replace(near, full=False))
+
+
+def because(name):
+    found = shown(RUNS[name])
+    return reason(found.scenario, found.point, found.closed)
 
 
 def test_the_chance_error_is_about_the_spread_of_the_wait_over_seeds():
@@ -366,7 +360,7 @@ def page():
 
 
 def holder(page, knob):
-    return next(held for control, held in page._holders.items() if control.knob == knob)
+    return next(held for control, held in page._board.holders.items() if control.knob == knob)
 
 
 def said(page):
@@ -374,7 +368,7 @@ def said(page):
 
 
 def test_without_a_running_loop_the_page_shows_a_short_run(page):
-    assert page._task is None
+    assert page._rest.task is None
     assert page._plots._stamp == "64:192 S=16 C=2808 async-in-flight seed=0 last=10 short"
     assert "A short run" in text(page._about_run.value)
 
@@ -390,9 +384,9 @@ def test_each_control_moves_its_knob_and_reset_brings_it_back(page, knob):
     assert page._plots._stamp == stamp(scenario, 0, 10, full=False)
     if knob != "max_staleness":
         assert page._cards.value != before
-    page._again.click()
+    page._board.again.click()
     assert page.state == opened()
-    assert held.value == controls.held(next(c for c in page._holders if c.knob == knob), opened().scenario)
+    assert held.value == controls.held(next(c for c in page._board.holders if c.knob == knob), opened().scenario)
 
 
 def test_another_seed_is_another_run_and_more_steps_shown_the_same(page):
@@ -406,9 +400,9 @@ def test_another_seed_is_another_run_and_more_steps_shown_the_same(page):
 
 
 @pytest.mark.parametrize("sent", [{"index": 10_000}, {"index": -1}, {"index": "4"}, {"_options_labels": ["x"]}])
-@pytest.mark.parametrize("which", ["_seed", "_window", "_preset"])
+@pytest.mark.parametrize("which", ["_seed", "_window", "preset"])
 def test_what_no_control_can_send_is_refused_by_name_and_the_page_lives_on(page, which, sent):
-    control = getattr(page, which)
+    control = getattr(page, which, None) or page._board.preset
     control.set_state(sent)
     assert said(page).startswith(f"Refused: {control.description}")
     assert page.state == opened()
@@ -419,7 +413,7 @@ def test_what_no_control_can_send_is_refused_by_name_and_the_page_lives_on(page,
 
 def test_a_scenario_that_cannot_be_is_refused_by_name_and_changes_nothing(page):
     with pytest.raises(ValueError, match="concurrency=0 must be >= 1"):
-        page._moved(controls.CONCURRENCY, {"new": 0})
+        page._board._moved(controls.CONCURRENCY, {"new": 0})
     assert page.state == opened()
 
 
@@ -431,28 +425,29 @@ def test_a_run_that_stalls_shows_its_cause_instead_of_empty_figures_until_the_ne
     assert "stalled after 0 of 40 steps" in text(page._stall.value)
     assert "nearly every group is filtered" in text(page._stall.value)
     assert [widget.layout.display for widget in (page._plots, page._cards, page._believe)] == ["none"] * 3
-    page._again.click()
+    page._board.again.click()
     assert page._stall.value == ""
     assert page._plots.layout.display == ""
 
 
 async def _until_full(page):
-    await asyncio.wait_for(page._task, 60)
+    await asyncio.wait_for(page._rest.task, 60)
     assert page.shown.full
 
 
 def test_at_rest_the_full_run_follows_and_a_move_calls_it_off(monkeypatch):
-    monkeypatch.setattr(inside, "REST_S", 0.01)
+    monkeypatch.setattr(parts, "REST_S", 0.01)
 
     async def visit():
         page = Inside()
-        page._preset.value = "slime-qwen3-235b"
+        page._begin()
+        page._board.preset.value = "slime-qwen3-235b"
         await _until_full(page)
         assert page._plots._stamp.endswith("full")
         assert page.shown.done_steps == 100
         assert "The full run: 100 steps" in text(page._about_run.value)
-        page._preset.value = "verl-qwen3-235b-c96"
-        old = page._task
+        page._board.preset.value = "verl-qwen3-235b-c96"
+        old = page._rest.task
         await asyncio.sleep(0.05)
         holder(page, "concurrency").index -= 1
         with contextlib.suppress(asyncio.CancelledError):
@@ -466,17 +461,18 @@ def test_at_rest_the_full_run_follows_and_a_move_calls_it_off(monkeypatch):
 
 
 def test_a_full_run_that_fails_says_so(monkeypatch, caplog):
-    monkeypatch.setattr(inside, "REST_S", 0.0)
+    monkeypatch.setattr(parts, "REST_S", 0.0)
     monkeypatch.setattr(inside, "slices", lambda *_: 1 / 0)
 
     async def visit():
         page = Inside()
-        await asyncio.wait([page._task])
+        page._begin()
+        await asyncio.wait([page._rest.task])
         await asyncio.sleep(0)
         assert "The full run failed" in text(page._about_run.value)
 
     asyncio.run(visit())
-    assert "the full run failed" in caplog.text
+    assert "what was begun when the hand rested failed" in caplog.text
 
 
 def test_fates_and_kinds_all_have_colours_and_words():

@@ -10,17 +10,17 @@ import pytest
 from rlqueue import solve
 from rlqueue.app import panels, trust
 from rlqueue.app.answers import answer
+from rlqueue.app.bending import bent
 from rlqueue.app.explorer import Explorer
 from rlqueue.app.figures import figures
 from rlqueue.app.refining import SEEDS, Refinement, known_map, point_fidelity, refine, run
-from rlqueue.app.simulated import GIVEN_UP, QUICK_EVENTS, Fidelity, bent, lumped, outcome, quick_fidelity, unlumped
+from rlqueue.app.runs import Fidelity, outcome
+from rlqueue.app.simulated import GIVEN_UP, QUICK_EVENTS, quick_fidelity
 from rlqueue.app.state import State, frame, opened, with_value
 from rlqueue.presets import preset_names
-from rlqueue.rates import mean_context_tokens, prefill_s_per_token, prefilled_tokens, rates
 from rlqueue.simulation import simulate
 
 SMALL = "slime-qwen3-235b"
-TURNS = [name for name in preset_names() if opened(name).scenario.tool_calls]
 
 
 def moved(state, **knobs):
@@ -41,34 +41,8 @@ def stuck():
 
 def refined(state):
     shown = []
-    asyncio.run(refine(answer(state), lambda found, progress: shown.append((found, progress)), rest_s=0.0))
+    asyncio.run(refine(answer(state), lambda found, progress: shown.append((found, progress))))
     return shown
-
-
-# Lumped turns
-
-
-@pytest.mark.parametrize("name", TURNS)
-def test_the_single_turn_equivalent_keeps_context_prefill_training_and_outside_time(name):
-    whole = opened(name).scenario
-    short = lumped(whole)
-    assert short.tool_calls == 0
-    assert mean_context_tokens(short) == pytest.approx(mean_context_tokens(whole))
-    for field in ("train_gpu_s", "outside_s"):
-        assert rates(short)[0][field] == pytest.approx(rates(whole)[0][field])
-    prefill = [prefilled_tokens(each) * prefill_s_per_token(each) for each in (short, whole)]
-    assert prefill[0] == pytest.approx(prefill[1])
-
-
-@pytest.mark.parametrize("name", TURNS)
-def test_lumping_the_turns_moves_the_answer_by_less_than_two_points(name):
-    scenario = opened(name).scenario
-    whole = simulate(scenario, 0, 30).operating_point
-    short = unlumped(simulate(lumped(scenario), 0, 30).operating_point, scenario)
-    assert short.trainer_wait_ratio == pytest.approx(whole.trainer_wait_ratio, abs=0.02)
-    assert short.trained_tokens_per_s == pytest.approx(whole.trained_tokens_per_s, rel=0.04)
-    assert short.mfu_computing == pytest.approx(whole.mfu_computing, rel=0.02)
-    assert short.staleness_versions == pytest.approx(whole.staleness_versions, abs=0.15)
 
 
 # While dragging
@@ -161,7 +135,7 @@ def test_a_move_cancels_the_longer_runs_at_their_next_slice():
     shown = []
 
     async def cancelled():
-        task = asyncio.create_task(refine(answer(state), lambda *each: shown.append(each), rest_s=0.0))
+        task = asyncio.create_task(refine(answer(state), lambda *each: shown.append(each)))
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -176,11 +150,11 @@ def test_a_move_cancels_the_longer_runs_at_their_next_slice():
 def test_a_page_cancels_what_it_had_begun_and_begins_anew():
     async def dragged():
         page = Explorer(opened(SMALL))
-        page._rest()
-        first = page._refining
-        slider = next(held for control, held in page._holders.items() if control.knob == "generator_gpus")
+        page._begin()
+        first = page._rest.task
+        slider = next(held for control, held in page._board.holders.items() if control.knob == "generator_gpus")
         slider.index -= 1
-        second = page._refining
+        second = page._rest.task
         await asyncio.sleep(0)
         assert first.cancelled() or first.cancelling()
         assert second is not first
@@ -229,7 +203,7 @@ def test_where_they_differ_a_sentence_says_which_to_believe_and_why():
     many = dataclasses.replace(
         found, simulated=dataclasses.replace(found.simulated, point=away, points=[away, near], fidelity=fidelity)
     )
-    assert "Believe the simulation: " in trust.sentence(many)
+    assert "Believe the simulation, since " in trust.sentence(many)
     drained = dataclasses.replace(many, state=changed(SMALL, schedule="async-drain"))
-    assert "while a publication drains the rollouts" in trust.sentence(drained)
+    assert "a drain holds the trainer too" in trust.sentence(drained)
     assert trust.sentence(many) in panels.verdict_html(many)

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import t as student
 from simpy_draws import CAUSES, Draws
 from simpy_run import run
-from simpy_scenarios import hard_scenarios, random_scenarios
+from simpy_scenarios import hard_scenarios, moving_scenarios, random_scenarios
 
 from rlqueue import Scenario
 from rlqueue.presets import preset_names
@@ -76,6 +76,7 @@ def assert_same_run(plain, fast):
     assert [group.trained_version - group.version for group in trained] == list(theirs["staleness_versions"])
     assert [group.finish_version - group.version for group in trained] == list(theirs["staleness_in_flight"])
 
+    assert_same_prompts(plain, fast)
     ages = [
         np.mean([group.token_staleness for group in trained if group.step == step]) for step in range(len(plain.steps))
     ]
@@ -88,6 +89,33 @@ def assert_same_run(plain, fast):
     assert plain.in_flight == pytest.approx(point.in_flight_rollouts, rel=ROUNDING)
     if not math.isnan(plain.rollout_s):
         assert plain.rollout_s == pytest.approx(point.rollout_s, rel=ROUNDING)
+
+
+def assert_same_prompts(plain, fast):
+    groups, table, rows, steps = plain.groups, fast.groups, plain.steps, fast.steps
+    assert [group.prompt for group in groups] == list(table["prompt"])
+    assert [group.informative for group in groups] == list(table["informative"])
+    finished = table["finish_s"].notna()
+    assert [group.solved for group in groups if group.finish_s is not None] == list(table["solved_rollouts"][finished])
+    for mine, theirs in (("unqualified", "unqualified_groups"), ("repeated", "repeated_groups")):
+        assert [row[mine] for row in rows] == list(steps[theirs].cumsum())
+    counts = np.array([[row[name] for name in ("finished", "informative", "all solved")] for row in rows])
+    with np.errstate(invalid="ignore"):
+        shares = counts / counts[:, :1]
+    np.testing.assert_allclose(steps["informative_fraction"], shares[:, 1], atol=1e-12)
+    if rows[0]["solve rate"] is not None:
+        np.testing.assert_allclose(steps["all_solved_fraction"], shares[:, 2], atol=1e-12)
+        np.testing.assert_allclose(steps["none_solved_fraction"], 1 - shares[:, 1] - shares[:, 2], atol=1e-12)
+        np.testing.assert_allclose(steps["mean_solve_rate"], [row["solve rate"] for row in rows], atol=ROUNDING)
+        np.testing.assert_allclose(fast.solve_rate_shares[1:], [row["shares"] for row in rows], atol=1e-12)
+    longest = fast.scenario.max_response_tokens
+    for step, row in steps.iterrows():
+        trained = [group for group in groups if group.step == step]
+        tokens = [rollout.tokens for group in trained for rollout in group.rollouts]
+        assert row["mean_response_tokens"] == pytest.approx(np.mean(tokens), rel=1e-9)
+        assert row["truncated_fraction"] == pytest.approx(np.mean([each >= longest for each in tokens]))
+        informative = sum(group.trained_tokens for group in trained if group.informative)
+        assert row["informative_tokens"] == pytest.approx(informative, rel=1e-9)
 
 
 # Four of each schedule under each family: every knob of the semantics is at work in many of them
@@ -109,6 +137,12 @@ def test_with_no_staleness_allowed_surplus_groups_go_on_across_publications_in_b
 @pytest.mark.parametrize("scenario", random_scenarios(21, seed=2029), ids=lambda scenario: scenario.name)
 def test_at_a_measured_decode_rate_they_make_the_same_run(scenario):
     assert_same_run(*both(dataclasses.replace(scenario, decode_curve="1: 99, 4: 300, 16: 910"), seed=1))
+
+
+# Three of each schedule under each family; each sampler, gate and law of solve rates and of drift with most of the others
+@pytest.mark.parametrize("scenario", list(moving_scenarios(63, seed=2031)), ids=lambda scenario: scenario.name)
+def test_where_prompts_come_again_and_rates_and_lengths_move_they_make_the_same_run(scenario):
+    assert_same_run(*both(scenario, seed=1))
 
 
 def without_spread(scenario):

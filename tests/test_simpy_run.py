@@ -19,7 +19,7 @@ class Given(Draws):
         super().__init__(scenario, seed=0)
         self.given, self.starts = lengths, start_s
 
-    def length(self, group, rollout):
+    def length(self, group, rollout, *_):
         return self.given[min(group, len(self.given) - 1)][rollout]
 
     def sandbox_start_s(self, group, rollout, tries):

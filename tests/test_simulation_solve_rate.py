@@ -8,7 +8,7 @@ from scipy.special import betainc, betaincinv, betaln
 from simulation_toys import PRIME
 
 from rlqueue.simulation import parameters
-from rlqueue.simulation.solve_rate import beta_cdf, solves
+from rlqueue.simulation.solve_rate import below_quantile, beta_cdf
 
 CHANCES = [
     *(0.5**n for n in (53, 30, 20, 14, 12, 10, 8, 6, 4, 2)),
@@ -26,7 +26,7 @@ def turning_point(scenario, chance):
     low, high = 0.0, 1.0
     while high - low > 1e-12:
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if solves(w, chance, middle) else (low, middle)
+        low, high = (middle, high) if below_quantile(w, chance, middle) else (low, middle)
     return low
 
 

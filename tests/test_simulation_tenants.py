@@ -162,15 +162,15 @@ def small(**knobs):
 
 def books(worlds):
     """What must be 0 at any moment: rollouts of each tenant by where they are, and what they share."""
-    pool, slots = worlds[0].pool, worlds[0].arrays["slots"]
+    host, slots = worlds[0].host, worlds[0].arrays["slots"]
     taken = slots[slots["state"] != state.FREE]
     off = {
-        "free": slots.size - taken.size - int(pool["free_slots"]),
-        "sandboxes": int(taken["has_sandbox"].sum()) - int(pool["sandboxes"]),
+        "free": slots.size - taken.size - int(host["free_slots"]),
+        "sandboxes": int(taken["has_sandbox"].sum()) - int(host["sandboxes"]),
         "running": int((taken["state"] == state.RUNNING).sum()) - int(worlds[0].arrays["replicas"]["k"].sum()),
-        "training": sum(int(world.clock["trainer"]) == state.TRAINING for world in worlds) - int(pool["training"]),
-        "ready": sum(int(world.clock["trainer"]) == state.READY for world in worlds) - int(pool["ready"]),
-        "idle trainer": int(pool["ready"] > 0 and not pool["training"] and pool["unfinished"] > 0),  # never
+        "training": sum(int(world.clock["trainer"]) == state.TRAINING for world in worlds) - int(host["training"]),
+        "ready": sum(int(world.clock["trainer"]) == state.READY for world in worlds) - int(host["ready"]),
+        "idle trainer": int(host["ready"] > 0 and not host["training"] and host["unfinished"] > 0),  # never
     }
     for tenant, world in enumerate(worlds):
         clock, groups, own = world.clock, world.arrays["groups"], taken[taken["tenant"] == tenant]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from rlqueue.advice import Move, moves, verdict
-from rlqueue.app.simulated import Fidelity, Simulated, quick
+from rlqueue.app.runs import Fidelity
+from rlqueue.app.simulated import Simulated, quick
 from rlqueue.app.state import Frame, State, frame
 from rlqueue.cost import Bill, cost
 from rlqueue.operating_point import OperatingPoint

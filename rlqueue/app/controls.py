@@ -22,7 +22,7 @@ from rlqueue.hosted import hosted_price_keys
 from rlqueue.llm import llm_keys
 from rlqueue.presets import preset
 from rlqueue.provenance import table
-from rlqueue.scenario import SCHEDULES, STALENESS_FAMILIES, Scenario
+from rlqueue.scenario import Scenario
 
 NO_PRICE = "none"
 IN_STEP = ("colocated-sync", "sync", "one-step-off")
@@ -132,7 +132,7 @@ def options(knob: str) -> tuple[tuple[str, str], ...]:
         rows = {row["key"]: row for row in table("hosted_prices")}
         named = ((price_title(rows[key]), key) for key in hosted_price_keys())
         return (("none", NO_PRICE), *sorted(named, key=lambda each: each[0].lower()))
-    return tuple((key, key) for key in {"schedule": SCHEDULES, "staleness_family": STALENESS_FAMILIES}[knob])
+    return tuple((key, key) for key in KNOBS[knob].metadata["choices"])
 
 
 def price_title(row: dict[str, str]) -> str:
@@ -235,7 +235,7 @@ def effect(control: Control, state: State) -> str:
         words = f"{scenario.staleness_family}{own_name(state)}"
     elif knob == "concurrency":
         words = f"{scenario.concurrency / scenario.replicas:,.0f} slots on each replica"
-    elif knob in {"schedule", "staleness_family"}:
+    elif KNOBS[knob].metadata["choices"] if knob in KNOBS else False:
         words = KNOBS[knob].metadata["choices"][value_of(scenario, knob)]
     elif knob == "node.usd_per_kwh" and scenario.gpu_hour_usd is not None:
         words = "no effect: the GPU-hour price is set"

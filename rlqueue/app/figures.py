@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rlqueue.app.answers import Answer, reported_value
-from rlqueue.app.plot import PALETTE
+from rlqueue.app.map_figure import wait_map
+from rlqueue.app.palette import (
+    BLUE,
+    GREEN,
+    GREY,
+    IDLE,
+    MARGIN,
+    NOW,
+    ORANGE,
+    PURPLE,
+    REPORTED,
+    SKY,
+    WAIT,
+    mark,
+    split_axis,
+)
 from rlqueue.cost import PARTS
 
-BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, GREY, YELLOW = PALETTE
-INK = "#1B2733"
-WAIT, IDLE, NOW, REPORTED = BLUE, ORANGE, INK, VERMILION
 PART_COLOURS = dict(zip(PARTS, (BLUE, SKY, GREEN, PURPLE, ORANGE, GREY), strict=True))
 PART_NAMES = {
     "trainer_busy": "trainer busy",
@@ -27,7 +38,6 @@ PART_NAMES = {
 ROOM = 1.15
 """How far a cost axis reaches beyond what it must show."""
 NICE = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
-MARGIN = {"l": 48, "r": 12, "t": 12, "b": 44}
 
 
 def figures(answer: Answer) -> dict[str, dict[str, Any]]:
@@ -35,20 +45,9 @@ def figures(answer: Answer) -> dict[str, dict[str, Any]]:
     return {"wait": wait_by_split(answer), "cost": cost_by_split(answer), "map": wait_map(answer)}
 
 
-def _split_axis(answer: Answer) -> dict[str, Any]:
-    splits, step = answer.frame.splits, answer.state.scenario.gpus_per_replica
-    return {"title": {"text": f"generator GPUs (of {answer.frame.gpus})", "font": {"size": 13}}, "fixedrange": True,
-            "range": [int(splits[0]) - 0.6 * step, int(splits[-1]) + 0.6 * step]}  # fmt: skip
-
-
 def _upright(x: float) -> dict[str, Any]:
     return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "layer": "below",
             "line": {"color": NOW, "width": 1, "dash": "dot"}}  # fmt: skip
-
-
-def mark(name: str, shape: str, colour: str) -> dict[str, str]:
-    """One entry of the key above a figure."""
-    return {"name": name, "shape": shape, "colour": colour}
 
 
 CURVES = (
@@ -103,7 +102,7 @@ def wait_by_split(answer: Answer) -> dict[str, Any]:
                 "text": "Who waits at each split",
                 "subtitle": {"text": _method(answer, "share of a step, of slot-time")},
             },
-            "xaxis": _split_axis(answer),
+            "xaxis": split_axis(answer),
             "yaxis": {"range": [-0.02, 1.02], "tickformat": ".0%", "fixedrange": True, "dtick": 0.25},
             "showlegend": False,
             "meta": {
@@ -165,7 +164,7 @@ def cost_by_split(answer: Answer) -> dict[str, Any]:
         for part in PARTS
     ]  # fmt: skip
     hosted = bill.hosted_usd_per_mtok
-    ends = _split_axis(answer)["range"]
+    ends = split_axis(answer)["range"]
     line = {
         "type": "scatter", "mode": "lines", "name": f"hosted ${hosted or 0:.2f}", "visible": hosted is not None,
         "x": ends, "y": [hosted, hosted],
@@ -189,7 +188,7 @@ def cost_by_split(answer: Answer) -> dict[str, Any]:
                 "subtitle": {"text": _method(answer, "$/Mtok by wall-clock GPU-hours")},
             },
             "barmode": "stack",
-            "xaxis": _split_axis(answer),
+            "xaxis": split_axis(answer),
             "yaxis": {"range": [0, top], "tickprefix": "$", "fixedrange": True},
             "shapes": [_upright(state.scenario.generator_gpus)],
             "showlegend": False,
@@ -220,131 +219,3 @@ def nice(value: float) -> float:
     """The next round number upwards."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(power * step for step in NICE if power * step >= value * (1 - 1e-12))
-
-
-def wait_map(answer: Answer) -> dict[str, Any]:
-    """The trainer's wait over split and concurrency. Rows are evenly spaced in log10, so the picture is one image."""
-    state, around, field = answer.state, answer.frame, answer.wait_map
-    rows = np.log10(field.concurrency)
-    x, z = field.generator_gpus, map_values(answer)
-    heat = {
-        "type": "heatmap", "x": x, "y": rows, "z": z, "zmin": 0, "zmax": 1, "colorscale": "Cividis",
-        "showscale": False,
-        "customdata": np.broadcast_to(field.concurrency.round()[:, None], z.shape),
-        "hovertemplate": "%{x} generator GPUs, concurrency %{customdata:,.0f}<br>trainer waits %{z:.1%}<extra></extra>",
-    }  # fmt: skip
-    lines = partial(_contours, x, rows, z, labelled=labels(x, rows, z))
-    start, now = state.start, state.scenario
-    points = {
-        "type": "scatter", "mode": "markers", "x": [start.generator_gpus, now.generator_gpus],
-        "y": [math.log10(start.concurrency), math.log10(now.concurrency)],
-        "marker": {"symbol": ["diamond", "circle"], "size": [17, 12], "color": [NOW, "white"],
-                   "line": {"color": ["white", NOW], "width": 2}},
-        "hoverinfo": "skip", "cliponaxis": False, "name": "preset, this scenario",
-    }  # fmt: skip
-    margin = 0.5 * (rows[1] - rows[0])
-    ticks = decades(around.slots_low, around.slots_high)
-    return {
-        "data": [heat, *lines(LEVELS[:2], "white"), *lines(LEVELS[2:], NOW), points],
-        "layout": {
-            "title": {
-                "text": "Where the trainer stops waiting",
-                "subtitle": {"text": _map_method(answer)},
-            },
-            "xaxis": _split_axis(answer) | {"showgrid": False},
-            "yaxis": {"title": {"text": "concurrency (slots)", "font": {"size": 13}}, "showgrid": False, "fixedrange": True,
-                      "range": [rows[0] - margin, rows[-1] + margin], "tickvals": [math.log10(tick) for tick in ticks],
-                      "ticktext": [f"{tick:,}" for tick in ticks]},
-            "showlegend": False,
-            "meta": {"key": [
-                mark("waits 0 to 100%", "cividis", ""), mark("this scenario", "dot", "white"), mark("preset", "diamond", NOW),
-            ]},
-            "margin": MARGIN | {"l": 74},
-        },
-    }  # fmt: skip
-
-
-def map_values(answer: Answer) -> np.ndarray:
-    """Simulated cells where there are any, the closed form's elsewhere."""
-    closed, so_far = answer.wait_map.trainer_wait_ratio, answer.map_so_far
-    if so_far is None:
-        return closed
-    return np.where(np.isfinite(so_far.cells), so_far.cells, closed)
-
-
-def _map_method(answer: Answer) -> str:
-    what, so_far = "wait by split and concurrency", answer.map_so_far
-    done = 0 if so_far is None else int((~np.isnan(so_far.cells)).sum())
-    if not done:
-        return f"closed form · {what}"
-    if done == so_far.cells.size:
-        return f"simulated, {so_far.fidelity.words} · {what}"
-    return f"simulated in {done} of {so_far.cells.size} cells, else closed form · {what}"
-
-
-LEVELS = (0.01, 0.25, 0.5, 0.75)
-ALONG = (0.5, 0.15, 0.85, 0.3, 0.7)
-"""Where along a line its label may stand, the best place first."""
-APART = (0.14, 0.1)
-"""Labels keep this share of the axes between them, across and up; one that finds no such place is left out."""
-
-
-def labels(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> dict[float, tuple[float, float]]:
-    """Where the lines of equal wait are labelled, so that no label meets another."""
-    found: dict[float, tuple[float, float]] = {}
-    across, up = APART[0] * (x[-1] - x[0]), APART[1] * (y[-1] - y[0])
-    for level in reversed(LEVELS):
-        for along in ALONG:
-            place = on_line(x, y, z, level, along)
-            if place is None:
-                break
-            if all(abs(place[0] - a) >= across or abs(place[1] - b) >= up for a, b in found.values()):
-                found[level] = place
-                break
-    return found
-
-
-def _contours(
-    x: Any, y: Any, z: Any, levels: tuple[float, float], colour: str, *, labelled: dict[float, tuple[float, float]]
-) -> list[dict[str, Any]]:
-    """Two lines of equal wait, in a colour that stands out from the map where they run, and what they are lines of.
-
-    The labels are a trace of their own: placing those of a contour costs plotly 20 ms for every redraw.
-    """
-    low, high = levels
-    places = [(level, *labelled[level]) for level in levels if level in labelled]
-    return [
-        {
-            "type": "contour", "x": x, "y": y, "z": z, "showscale": False, "hoverinfo": "skip", "autocontour": False,
-            "contours": {"coloring": "none", "start": low, "end": high, "size": high - low},
-            "line": {"color": colour, "width": 1.5},
-        },
-        {
-            "type": "scatter", "mode": "text", "x": [x for _, x, _ in places], "y": [y for _, _, y in places],
-            "text": [f"{level:.0%}" for level, _, _ in places], "textposition": "bottom left", "hoverinfo": "skip",
-            "showlegend": False,
-            "textfont": {"color": colour, "size": 12, "weight": 700},
-        },
-    ]  # fmt: skip
-
-
-def on_line(x: np.ndarray, y: np.ndarray, z: np.ndarray, level: float, along: float) -> tuple[float, float] | None:
-    """A point of the line where ``z`` falls through a level upwards, a share ``along`` of the columns it crosses; else None."""
-    columns, rows = np.nonzero((z[:-1] > level).T & (z[1:] <= level).T)
-    if not len(columns):
-        return None
-    place = round(along * (len(columns) - 1))
-    row, column = rows[place], columns[place]
-    upper, lower = z[row, column], z[row + 1, column]
-    share = (upper - level) / (upper - lower)
-    return float(x[column]), float(y[row] + share * (y[row + 1] - y[row]))
-
-
-def decades(low: int, high: int) -> list[int]:
-    """1, 2 and 5 times the powers of ten between two numbers; without the fives or twos where they would be many."""
-    powers = range(int(math.log10(low)), int(math.log10(high)) + 1)
-    for steps in ((1, 2, 5), (1, 3), (1,)):
-        ticks = [step * 10**power for power in powers for step in steps if low <= step * 10**power <= high]
-        if len(ticks) <= 8:
-            return ticks
-    return ticks

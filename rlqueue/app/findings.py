@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from rlqueue.app.answers import Answer
-from rlqueue.app.panels import dollars, seconds
+from rlqueue.app.formats import dollars, seconds
 from rlqueue.app.state import preset_row
 from rlqueue.cost import measured_report_method
 from rlqueue.presets import preset, reported

@@ -1,6 +1,6 @@
 """Colours and words of what trainer, generator, groups and tokens do; the same in every figure of one run."""
 
-from rlqueue.app.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW
+from rlqueue.app.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW
 
 PALE = "#B9C2CC"
 COLOURS = {

@@ -9,8 +9,9 @@ from html import escape
 
 import numpy as np
 
+from rlqueue.app.formats import count, percent, seconds
 from rlqueue.app.inside_runs import FULL_STEPS, Shown
-from rlqueue.app.panels import count, percent, seconds
+from rlqueue.app.trust import reason
 
 CHANCE = 2.0
 """Standard errors within which a difference may be chance."""
@@ -25,7 +26,7 @@ def simulated_words(shown: Shown, seed: int) -> str:
     size = f"{shown.done_steps} steps, {trained:,} rollouts trained, {run.events:,} events in {run.seconds:.2g} s, seed {seed}"
     if shown.full:
         return f"<b>The full run:</b> {size}."
-    lump = f" with the {shown.scenario.tool_calls:g} tool calls of a rollout lumped into one" if shown.lumped else ""
+    lump = f" with the {shown.scenario.tool_calls:g} tool calls of a rollout in one piece" if shown.lumped else ""
     return f"<b>A short run{lump}:</b> {size}. The full one, {FULL_STEPS} steps, follows when the hand rests."
 
 
@@ -71,7 +72,7 @@ def cards(shown: Shown) -> str:
     """Each quantity as simulated, by the closed form, and how far these are apart."""
     blocks = []
     for pair in PAIRS:
-        simulated = getattr(shown.run.operating_point, pair.field)
+        simulated = getattr(shown.point, pair.field)
         closed = getattr(shown.closed, pair.field)
         blocks.append(
             f'<div class="rlq-card"><dt>{pair.name}</dt>'
@@ -93,26 +94,9 @@ def chance(shown: Shown, batches: int = 10) -> float:
     return float(math.sqrt(batches / (batches - 1) * np.sum(sums**2)) / length.sum())
 
 
-def reasons(shown: Shown) -> list[str]:
-    """Known differences of the two solvers that this scenario meets."""
-    s = shown.scenario
-    pauses = (s.evaluate_every_steps and s.evaluation_s) or (s.checkpoint_every_steps and s.checkpoint_s)
-    found = [
-        (s.schedule == "async-drain" and s.max_staleness > 0,
-         "it holds the trainer, too, while the generator drains, where the closed form only loses generator time"),
-        (s.sandbox_start_s > 0 and s.sandbox_failure_ratio + s.sandbox_run_failure_ratio > 0,
-         "in it a failed sandbox ends its rollout early, where the closed form lets every rollout run its whole time"),
-        (s.schedule == "one-step-off" and pauses,
-         "in it evaluations and checkpoints overlap the next batch's generation, where the closed form adds them"),
-        (s.sandbox_start_s > 0 and s.sandbox_cap < s.concurrency,
-         "in it rollouts that wait for a sandbox hold their slots, where the closed form counts only those that have one"),
-    ]  # fmt: skip
-    return [words for applies, words in found if applies]
-
-
 def believe(shown: Shown) -> str:
     """One sentence: which of the two to believe where they differ."""
-    gap = shown.run.operating_point.trainer_wait_ratio - shown.closed.trainer_wait_ratio
+    gap = shown.point.trainer_wait_ratio - shown.closed.trainer_wait_ratio
     points = f"{100 * abs(gap):.1f} points"
     if not shown.full:
         return (
@@ -127,9 +111,7 @@ def believe(shown: Shown) -> str:
             f"The waits are {points} apart, which chance alone explains (±{100 * CHANCE * error:.1f} points at "
             f"{shown.done_steps} steps): another seed moves the simulation as far."
         )
-    because = "; ".join(reasons(shown)) or (
-        "it has every length, group and budget as they fall, where the closed form reckons with means"
-    )
+    because = reason(shown.scenario, shown.point, shown.closed)
     beyond = f"more than chance (±{100 * CHANCE * error:.1f})"
     return f"The waits are {points} apart, {beyond}: believe the simulation, since {because}."
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rlqueue.operating_point import OperatingPoint
 from rlqueue.queueing import solve
 from rlqueue.scenario import Scenario
-from rlqueue.simulation import Run, simulate
+from rlqueue.simulation import Run, lumped, simulate, unlumped
 from rlqueue.simulation.parameters import parameters, world
 from rlqueue.simulation.run import event_budget, simulate_from
 from rlqueue.simulation.state import GOES_ON
@@ -51,19 +51,18 @@ class Shown:
         return self.run.scenario is not self.scenario
 
     @property
+    def point(self) -> OperatingPoint:
+        """The run's operating point, in the scenario's own tokens."""
+        found = self.run.operating_point
+        return unlumped(found, self.scenario) if self.lumped else found
+
+    @property
     def cause(self) -> str:
         """Why a full run ended early; a short one that was cut off says nothing about the scenario."""
         if not self.run.stalled:
             return ""
         cut = not self.full and self.run.events >= SHORT_EVENTS
         return "" if cut and self.done_steps else self.run.stalled
-
-
-def lumped(scenario: Scenario) -> Scenario:
-    """The same with all of a rollout's tool time in one call, half-way: three events a rollout instead of dozens."""
-    if scenario.tool_calls <= 1.0:
-        return scenario
-    return dataclasses.replace(scenario, tool_calls=1.0, tool_call_s=scenario.tool_calls * scenario.tool_call_s)
 
 
 def short_steps(scenario: Scenario) -> int:
@@ -84,11 +83,11 @@ def slices(scenario: Scenario, seed: int, steps: int = FULL_STEPS) -> Iterator[f
     limit, seconds = event_budget(scenario, steps), 0.0
     patience, step, since = limit // PATIENCE, 0, 0
     while True:
-        run = simulate_from(there, scenario, seed, min(limit, int(there.pool["events"]) + SLICE_EVENTS))
+        run = simulate_from(there, scenario, seed, min(limit, int(there.host["events"]) + SLICE_EVENTS))
         seconds += run.seconds
         if there.clock["step"] > step:
             step, since = int(there.clock["step"]), run.events
-        if there.pool["status"] != GOES_ON or run.events >= min(limit, since + patience):
+        if there.host["status"] != GOES_ON or run.events >= min(limit, since + patience):
             run = dataclasses.replace(run, seconds=seconds)
             yield Shown(scenario=scenario, run=run, closed=solve(scenario), full=True)
             return

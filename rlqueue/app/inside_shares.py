@@ -55,7 +55,7 @@ def token_shares(run: Run) -> dict[str, float]:
     """
     groups = run.groups
     sampled = groups["sampled_tokens"].to_numpy()
-    kept = groups["tokens"].to_numpy() - run.scenario.group_size * run.scenario.mean_prompt_tokens
+    kept = (groups["tokens"] - groups["prompt_tokens"]).to_numpy()
     lost = np.where(np.isnan(kept), 0.0, np.maximum(sampled - kept, 0.0))
     lost[lost < 1e-9 * sampled] = 0.0  # rounding
     by_fate = np.bincount(_fates(run), weights=sampled - lost, minlength=len(FATES))

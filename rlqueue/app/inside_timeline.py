@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rlqueue.app.figures import BLUE, GREEN, INK, ORANGE, mark
 from rlqueue.app.inside_palette import COLOURS, IN_QUEUE, PALE, SAID
 from rlqueue.app.inside_runs import Shown
 from rlqueue.app.inside_shares import DISCARDED
 from rlqueue.app.inside_times import Window, batch, levels, publications, spans, window
+from rlqueue.app.palette import BLUE, GREEN, INK, ORANGE, mark
 
 
 class Clock:

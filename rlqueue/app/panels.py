@@ -8,46 +8,13 @@ from html import escape
 
 from rlqueue.advice import Move, break_even_usd_per_gpu_hour
 from rlqueue.app.answers import Answer, Reported, reported_value
+from rlqueue.app.formats import as_printed, count, dollars, percent, rate, ratio, seconds, versions
 from rlqueue.app.origins import kind_tag
 from rlqueue.app.state import kind_of
 from rlqueue.app.trust import sentence
 from rlqueue.cost import Bill, cost
 from rlqueue.operating_point import OperatingPoint
 from rlqueue.presets import preset
-
-
-def percent(value: float) -> str:
-    return f"{100 * value:.1f}%"
-
-
-def as_printed(value: float) -> str:
-    """A share with the digits it was printed with: "about 30 %" is not 30.0 %."""
-    return f"{100 * value:g}%"
-
-
-def dollars(value: float) -> str:
-    return f"${value:,.2f}"
-
-
-def ratio(value: float) -> str:
-    return f"{value:.2f}×"
-
-
-def versions(value: float) -> str:
-    return f"{value:.1f}"
-
-
-def seconds(value: float) -> str:
-    return f"{value:,.0f} s" if value >= 10 else f"{value:.1f} s"
-
-
-def count(value: float) -> str:
-    return f"{value:,.0f}"
-
-
-def rate(value: float) -> str:
-    return f"{value:.2f}/s"
-
 
 SHOWN = {
     "trainer_wait_ratio": percent, "mfu_computing": percent, "usd_per_mtok": dollars, "hosted_usd_per_mtok": dollars,

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import functools
 import gzip
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,10 @@ class Plots(anywidget.AnyWidget):
         base, self._revision, self._stamp = self._revision, self._revision + 1, stamp
         self._tell({"base": base, "revision": self._revision, "stamp": stamp, "figures": changes})
 
+    def when_opened(self, then: Callable[[], None]) -> None:
+        """Have this called whenever a page opens: before that, in a kernel kept warm for a visitor, work would be for nobody."""
+        self.on_msg(lambda _, message, __: then() if _kind(message) == "opened" else None)
+
     def everything(self) -> dict[str, Any]:
         """All figures as they are now, for a page that opens."""
         buffers: list[memoryview] = []
@@ -105,11 +109,15 @@ class Plots(anywidget.AnyWidget):
         self.send({"kind": "figures", "content": _encoded(content, buffers)}, buffers)
 
     def _answer(self, _: Any, message: Any, __: Any) -> None:
-        kind = message.get("kind") if isinstance(message, dict) else None
+        kind = _kind(message)
         if kind == "all" or (kind == "opened" and message.get("revision") != self._revision):
             self._tell({"revision": self._revision, "stamp": self._stamp, "figures": self._figures})
         elif kind == "bundle":
             self.send({"kind": "bundle"}, [_plotly_gzipped()])
+
+
+def _kind(message: Any) -> Any:
+    return message.get("kind") if isinstance(message, dict) else None
 
 
 @functools.cache

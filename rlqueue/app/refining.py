@@ -19,23 +19,11 @@ from typing import Any
 import numpy as np
 
 from rlqueue.app.answers import Answer, MapSoFar
-from rlqueue.app.simulated import (
-    WORKERS,
-    Fidelity,
-    Outcome,
-    affordable,
-    at_split,
-    expected_events,
-    gathered,
-    lumped,
-    outcome,
-    some_splits,
-    workers,
-)
+from rlqueue.app.runs import WORKERS, Fidelity, Outcome, affordable, expected_events, outcome, workers
+from rlqueue.app.simulated import at_split, gathered, some_splits
 from rlqueue.scenario import Scenario
+from rlqueue.simulation import lumped
 
-REST_S = 0.25
-"""The hand rests when nothing has moved for so long."""
 SHOW_S = 0.4
 """Between two drawings of what was simulated so far."""
 SEEDS = 8
@@ -215,13 +203,12 @@ def run(job: Job, wanted: Callable[[], bool]) -> Outcome | None:
     return came
 
 
-async def refine(found: Answer, show: Callable[[Answer, float], Any], rest_s: float = REST_S) -> None:
-    """Wait until the hand rests, then simulate all that the page shows, and show it as it comes.
+async def refine(found: Answer, show: Callable[[Answer, float], Any]) -> None:
+    """Simulate all that the page shows, and show it as it comes.
 
     Args:
         show: gets the answer so far and the share that is done; 1 is the last time.
     """
-    await asyncio.sleep(rest_s)
     work = Refinement(found)
     stop = Event()
     loop = asyncio.get_running_loop()

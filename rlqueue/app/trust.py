@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from rlqueue.app.answers import Answer
+from rlqueue.app.controls import IN_STEP
+from rlqueue.operating_point import OperatingPoint
 from rlqueue.scenario import Scenario
 
 STATED_ERROR = 0.03
@@ -40,26 +42,17 @@ def sentence(found: Answer) -> str:
     low, high = simulated.spread(field)
     if low <= getattr(found.point, field) <= high:
         return f"{shares}. The seeds differ by as much, so this scenario needs more steps; neither number is wrong."
+    because = reason(found.state.scenario, point, found.point)
     return (
-        f"{shares}: more than the stated {100 * STATED_ERROR:g} points apart. Believe the simulation: {reason(found)}."
+        f"{shares}: more than the stated {100 * STATED_ERROR:g} points apart. Believe the simulation, since {because}."
     )
 
 
-def reason(found: Answer) -> str:
-    """Why they differ: the first of the closed form's simplifications that this scenario runs into."""
-    scenario, point = found.state.scenario, found.simulated.point
-    return next((words for holds, words in _reasons(scenario, found) if holds)) if point else ""
-
-
-def _reasons(scenario: Scenario, found: Answer) -> list[tuple[bool, str]]:
-    s, point = scenario, found.simulated.point
-    balanced = min(point.trainer_wait_ratio, found.point.trainer_wait_ratio) < 0.1
-    few = s.samples_per_step > s.concurrency
-    return [
-        (
-            s.schedule == "async-drain",
-            "it holds the trainer too while a publication drains the rollouts, where the closed form only takes generator time",
-        ),
+def reason(scenario: Scenario, simulated: OperatingPoint, closed: OperatingPoint) -> str:
+    """Why the two differ: the first of the closed form's simplifications that this scenario runs into."""
+    s = scenario
+    filtered = s.filtered_fraction > 0 or s.solve_rate_mean > 0
+    reasons = (
         (
             s.sandbox_start_s > 0 and s.sandbox_cap < s.concurrency,
             "rollouts above the sandbox cap hold slots and wait there, where the closed form counts only those with a sandbox",
@@ -69,24 +62,41 @@ def _reasons(scenario: Scenario, found: Answer) -> list[tuple[bool, str]]:
             "a failed start or a dead sandbox ends its rollout early there, where the closed form lets no rollout end early",
         ),
         (
-            s.schedule == "one-step-off" and s.evaluation_s + s.checkpoint_s > 0,
-            "evaluation and checkpoint overlap the next batch there, where the closed form adds them in series",
+            s.schedule in IN_STEP and filtered,
+            "the closed form takes the rounds of replacements one after the other, each as long as a mean group",
         ),
         (
-            s.staleness_family == "drop" and point.binding_constraint == "staleness budget",
-            "it throws away each group that gets too old, one by one, where the closed form has a mean age",
+            s.schedule in IN_STEP,
+            "the closed form has every replica evenly loaded and the batch's longest response at its mean",
         ),
         (
-            point.kv_used_ratio > 0.85,
+            s.schedule == "async-drain",
+            "a drain holds the trainer too there, where the closed form has all dispatched and ended between two publications",
+        ),
+        (
+            s.staleness_family == "targeted",
+            "a straggler holds its step there, among whatever decodes at that moment; the closed form has an average one",
+        ),
+        (
+            s.staleness_family == "drop" and simulated.binding_constraint == "staleness budget",
+            "it throws away each group that gets too old and keeps the short ones, where the closed form counts rollouts",
+        ),
+        (
+            s.staleness_family == "admission" and s.max_staleness <= 2 and filtered,
+            "replacements of filtered groups come in rounds there, which the closed form leaves out of a small budget",
+        ),
+        (
+            simulated.kv_used_ratio > 0.85,
             "whole requests don't fill the KV cache to the brim, and preempted ones are prefilled again",
         ),
         (
-            few,
+            s.samples_per_step > s.concurrency,
             "a batch has more rollouts than slots, so its last ones run while slots empty; the closed form knows only means",
         ),
         (
-            balanced,
+            min(simulated.trainer_wait_ratio, closed.trainer_wait_ratio) < 0.1,
             "trainer and generator are nearly in balance, where each waits for the other by chance; the closed form knows none",
         ),
         (True, "it has the spread of lengths and times, step by step; the closed form knows only their means"),
-    ]
+    )
+    return next(words for holds, words in reasons if holds)

@@ -8,7 +8,7 @@ import math
 
 from numba import njit
 
-from rlqueue.simulation import state
+from rlqueue.simulation import draws, state
 from rlqueue.simulation.heaps import (
     heap_push,
     heap_remove,
@@ -22,16 +22,18 @@ from rlqueue.simulation.memory import (
     clock,
     group_at,
     heap_of,
+    host,
+    key,
     list_at,
     loads_at,
     params,
-    pool,
     replica_at,
     request_at,
     slot_at,
     world_of,
 )
 from rlqueue.simulation.replica import bring_to, time_for
+from rlqueue.simulation.solve_rate import solves
 
 RANK_START, RANK_PREFILL, RANK_TOOL = range(3)
 
@@ -39,7 +41,7 @@ RANK_START, RANK_PREFILL, RANK_TOOL = range(3)
 @njit
 def set_timer(w, kind, time, i):
     """Ring at ``time`` for slot i; equal times ring in order of kind, then of setting."""
-    b = pool(w)
+    b = host(w)
     b.next_timer += 1
     heap_push(w.timers, b.timers, time, (kind << 56) + b.next_timer, i)
     b.timers += 1
@@ -54,7 +56,7 @@ def catch_up(w, ri):
 @njit
 def reschedule(w, ri):
     """Note that what comes next on a replica must be found anew; done once after all that happens at this moment."""
-    r, b = replica_at(w, ri), pool(w)
+    r, b = replica_at(w, ri), host(w)
     if not r.changed:
         r.changed = 1
         changed_at(w, b.changed).number = ri
@@ -64,7 +66,7 @@ def reschedule(w, ri):
 @njit
 def plan(w):
     """Find what comes next on the replicas on which something has changed."""
-    b = pool(w)
+    b = host(w)
     for n in range(b.changed):
         ri = changed_at(w, n).number
         replica_at(w, ri).changed = 0
@@ -119,12 +121,14 @@ def unbind(w, i):
 
 @njit
 def note_version(w, q):
-    """A rollout's version is the one that its first request meets; a group's is its oldest rollout's."""
+    """A rollout's version is the one that its first request meets, which solves the prompt or not; a group's its oldest's."""
     if q.version == state.NO_VERSION:
         z, g = clock(w), group_at(w, q.group)
         q.version = z.version
         q.first = z.now
         g.version = min(g.version, z.version)
+        if params(w).solves:
+            q.solved = int(solves(w, g.prompt, draws.uniform(key(w, draws.SOLVE), q.group, q.rollout, 0)))
 
 
 @njit
@@ -143,7 +147,7 @@ def join(w, i):
     q.end = r.clock + q.left
     r.context += q.context
     q.context -= r.clock
-    b = pool(w)
+    b = host(w)
     b.joined += 1
     q.joined = b.joined
     heap_push(heap_of(w, q.replica), r.k, q.end, q.joined, i)
@@ -161,7 +165,7 @@ def leave(w, i, place):
     q.left = max(0.0, q.end - r.clock)
     r.k -= 1
     r.context = r.context - q.context if r.k > 0 else 0.0
-    pool(w).running -= 1
+    host(w).running -= 1
 
 
 @njit

@@ -8,17 +8,18 @@ from rlqueue.simulation import draws, state
 from rlqueue.simulation.memory import (
     clock,
     cohort_at,
+    course_at,
     group_at,
+    host,
     key,
     params,
-    pool,
     queue_at,
     tenants_of,
     waiting_retry_at,
     world_at,
 )
+from rlqueue.simulation.prompts import choose, observe, release
 from rlqueue.simulation.rollout import dispatch_rollout, kill_marked, tick
-from rlqueue.simulation.solve_rate import solves
 
 
 @njit
@@ -38,14 +39,17 @@ def may_admit(w):
 
 @njit
 def admit(w):
-    """Number a new group and put it into its cohort, if it is not a surplus one."""
+    """Number a new group, choose its prompt and put it into its cohort, if it is not a surplus one."""
     z, p = clock(w), params(w)
     g = group_at(w, z.groups)
-    g.log_mean = p.log_median
+    g.prompt = choose(w, z.groups)
+    g.course = min(z.version * p.publish_steps, w.course_room - 1)
+    asked = course_at(w, g.course)
+    g.log_mean = asked.log_median
     if p.law == state.EXPONENTIAL_GROUPS:
-        g.log_mean += math.log(-math.log(draws.uniform(key(w, draws.GROUP_LENGTH), z.groups, 0, 0)))
-    elif p.sigma_between > 0.0:
-        g.log_mean += p.sigma_between * draws.normal(key(w, draws.GROUP_LENGTH), z.groups, 0, 0)
+        g.log_mean += math.log(-math.log(draws.uniform(key(w, draws.GROUP_LENGTH), g.prompt, 0, 0)))
+    elif asked.sigma_between > 0.0:
+        g.log_mean += asked.sigma_between * draws.normal(key(w, draws.GROUP_LENGTH), g.prompt, 0, 0)
     g.dispatched, g.finished, g.trained = z.now, math.nan, math.nan
     g.version, g.ended_version, g.finished_version, g.trained_version = state.NO_VERSION, state.NO_VERSION, -1, -1
     g.cohort, g.fate, g.step = state.NONE, state.IN_FLIGHT, -1
@@ -77,7 +81,7 @@ def dispatch_next(w):
             return state.NOTHING
     if z.current == state.NONE:
         if z.groups + 1 >= w.groups_room or z.cohorts + 2 >= w.cohorts_room:
-            pool(w).status = state.NO_ROOM
+            host(w).status = state.NO_ROOM
             return state.ASLEEP
         if not may_admit(w):
             return state.BUDGET_FULL
@@ -94,7 +98,7 @@ def dispatch_next(w):
 @njit
 def dispatch(w):
     """Fill free slots, of a run without other tenants."""
-    b, cause = pool(w), state.NOTHING
+    b, cause = host(w), state.NOTHING
     while b.free_slots > 0 and cause == state.NOTHING:
         cause = dispatch_next(w)
     if b.status == state.GOES_ON:
@@ -107,7 +111,7 @@ def share_out(w):
 
     Among equals it goes to the one that was served least recently.
     """
-    b = pool(w)
+    b = host(w)
     if b.free_slots == 0:
         return
     for tenant in range(tenants_of(w)):
@@ -156,28 +160,32 @@ def leave_cohort(w, g):
 
 
 @njit
-def filtered(w, number):
-    """Whether the group's rollouts teach nothing: all or none solved the prompt."""
-    p, g = params(w), group_at(w, number)
+def informative(w, number):
+    """Whether the group's rollouts teach something: neither all nor none solved the prompt."""
+    z, p, g = clock(w), params(w), group_at(w, number)
     if p.solves:
-        chance = draws.uniform(key(w, draws.SOLVE_RATE), number, 0, 0)
-        for j in range(p.group_size):
-            g.solved += int(solves(w, chance, draws.uniform(key(w, draws.SOLVE), number, j, 0)))
-        return g.solved in (0, p.group_size)
-    return p.filtered > 0.0 and draws.uniform(key(w, draws.FILTERED), number, 0, 0) < p.filtered
+        z.all_solved += int(g.solved == p.group_size)
+        return 0 < g.solved < p.group_size
+    return p.filtered == 0.0 or draws.uniform(key(w, draws.FILTERED), number, 0, 0) >= p.filtered
 
 
 @njit
 def finish(w, number):
-    """All rollouts of a group have ended: it is filtered, surplus, or goes to the queue."""
+    """All rollouts of a group have ended: it is surplus, held back by the gate, or goes to the queue."""
     z, p, g = clock(w), params(w), group_at(w, number)
     g.finished, g.finished_version = z.now, z.version
     z.groups_done += 1
     z.group_s += z.now - g.dispatched
     if g.cohort == state.NONE:
         g.fate = state.SURPLUS
+        release(w, g.prompt)
         return
-    if filtered(w, number):
+    observe(w, g.prompt, g.solved)
+    release(w, g.prompt)
+    g.informative = int(informative(w, number))
+    z.judged += 1
+    z.informative += g.informative
+    if p.gated and not g.informative:
         g.fate = state.FILTERED
         leave_cohort(w, g)
         z.counted -= 1
@@ -210,6 +218,7 @@ def prune(w, cohort):
         g = group_at(w, number)
         if g.fate == state.IN_FLIGHT and g.cohort == cohort:
             g.fate = state.PRUNED
+            release(w, g.prompt)
     kill_marked(w)
 
 
@@ -225,6 +234,7 @@ def drop_stale(w):
         if g.fate == state.IN_FLIGHT and g.version < oldest:
             g.fate = state.STALE
             leave_cohort(w, g)
+            release(w, g.prompt)
             running += 1
     tick(w)
     keep = z.queue_head

@@ -10,11 +10,11 @@ from numba import njit
 
 CAUSES = (
     "group_length", "rollout_length", "tool_calls", "tool_time", "sandbox_start", "sandbox_failure", "sandbox_death",
-    "death_turn", "solve_rate", "solve", "filtered", "surplus",
+    "death_turn", "solve_rate", "solve", "filtered", "surplus", "turn", "choice",
 )  # fmt: skip
 (
     GROUP_LENGTH, ROLLOUT_LENGTH, TOOL_CALLS, TOOL_TIME, SANDBOX_START, SANDBOX_FAILURE, SANDBOX_DEATH,
-    DEATH_TURN, SOLVE_RATE, SOLVE, FILTERED, SURPLUS,
+    DEATH_TURN, SOLVE_RATE, SOLVE, FILTERED, SURPLUS, TURN, CHOICE,
 ) = range(len(CAUSES))  # fmt: skip
 
 
@@ -38,6 +38,13 @@ def uniform(key, group, rollout, turn):
     x = _mixed(key + np.uint64(group) * np.uint64(0x9E3779B97F4A7C15))
     x = _mixed(x + np.uint64(rollout) * np.uint64(0xD1B54A32D192ED03) + np.uint64(turn) * np.uint64(0xABC98388FB8FAC03))
     return (float(x >> np.uint64(11)) + 0.5) * 1.1102230246251565e-16
+
+
+def uniforms(key, count):
+    """The numbers of groups 0, 1, ..., ``count - 1``, of rollout and turn 0."""
+    groups = np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x = _mixed.py_func(_mixed.py_func(key + groups))
+    return ((x >> np.uint64(11)).astype(float) + 0.5) * 1.1102230246251565e-16
 
 
 @njit(error_model="numpy")

@@ -95,6 +95,31 @@ def list_remove(w, which, i):
 
 
 @njit
+def sum_set(tree, room, leaf, value):
+    """Set the value of a leaf in a tree of sums, which lies in memory as a tree of the least does."""
+    node = (room >> 1) + leaf
+    record_at(tree, node, NODE).value = value
+    node >>= 1
+    while node > 0:
+        total = record_at(tree, 2 * node, NODE).value + record_at(tree, 2 * node + 1, NODE).value
+        record_at(tree, node, NODE).value = total
+        node >>= 1
+
+
+@njit
+def sum_find(tree, room, share):
+    """The leaf at which the sum of the values up to it first exceeds that share of the whole; never one of value 0."""
+    left, node = share * record_at(tree, 1, NODE).value, 1
+    while node < room >> 1:
+        node *= 2
+        below = record_at(tree, node, NODE).value
+        if left >= below and record_at(tree, node + 1, NODE).value > 0.0:
+            left -= below
+            node += 1
+    return node - (room >> 1)
+
+
+@njit
 def tree_set(tree, room, leaf, value):
     """Set the value of a leaf in a tree of the least; node 1 then has the least value and its leaf, the lowest among equals.
 

@@ -24,10 +24,10 @@ from rlqueue.simulation.memory import (
     clock,
     ends_at,
     group_at,
+    host,
     list_at,
     params,
     point_at,
-    pool,
     replica_at,
     request_at,
     slot_at,
@@ -53,7 +53,10 @@ def end_rollout(w, i):
     g.longest = max(g.longest, q.length)
     g.ended_version = min(g.ended_version, q.version)
     g.lag += q.version * q.length + q.lag
-    z.truncated += int(q.length >= p.max_tokens)
+    g.solved += q.solved
+    if q.length >= p.max_tokens:
+        g.cut += 1
+        z.truncated += 1
     vacate(w, i)
     if g.ended == p.group_size:
         finish(w, number)
@@ -100,7 +103,7 @@ def end_segment(w, i):
 @njit
 def timer_event(w):
     """A sandbox has started or failed, a prefill server is done, or a tool call of random length has ended."""
-    b = pool(w)
+    b = host(w)
     i, kind = timer_at(w, 0).slot, timer_at(w, 0).order >> 56
     heap_remove(w.timers, b.timers, 0)
     b.timers -= 1
@@ -145,12 +148,14 @@ def settle(w):
 
 
 @njit
-def full(w, log_rollouts):
-    """Whether the room for what one more event may note runs out."""
+def halts(w, log_rollouts):
+    """Why the loop must come back before the next event: no room for what that may note, or a step that never ends."""
     z = clock(w)
     if z.spans + 2 >= w.spans_room or z.step + 1 >= w.steps_room:
-        return True
-    return log_rollouts and z.rollouts + w.slots_room >= w.rollouts_room
+        return state.NO_ROOM
+    if log_rollouts and z.rollouts + w.slots_room >= w.rollouts_room:
+        return state.NO_ROOM
+    return state.FRUITLESS if host(w).events >= z.step_limit else state.GOES_ON
 
 
 @njit
@@ -164,10 +169,10 @@ def sample(w):
             row.running, row.version = kept.running, kept.version
         z.series //= 2
         z.stride *= 2
-    if pool(w).events & (z.stride - 1) == 0:
+    if host(w).events & (z.stride - 1) == 0:
         row = point_at(w, z.series)
         row.time, row.flight, row.queued = z.now, z.flight, z.queue_end - z.queue_head
-        row.running, row.version = pool(w).running, z.version
+        row.running, row.version = host(w).running, z.version
         z.series += 1
 
 
@@ -177,7 +182,7 @@ def compiled(stamp):
     @njit(cache=True, nogil=True)
     def advance(w, limit):
         """Let events happen until the run is over, ``limit`` of them have happened in all, room runs out, or none is left."""
-        z, b, tenants, log_rollouts = clock(w), pool(w), tenants_of(w), params(w).log_rollouts != 0
+        z, b, tenants, log_rollouts = clock(w), host(w), tenants_of(w), params(w).log_rollouts != 0
         b.status, b.sources = state.GOES_ON, stamp
         settle(w)
         while b.status == state.GOES_ON:
@@ -185,9 +190,8 @@ def compiled(stamp):
                 b.status = state.DONE
                 break
             for tenant in range(tenants):
-                if full(world_at(w, tenant), log_rollouts):
-                    b.status = state.NO_ROOM
-            if b.status == state.NO_ROOM or b.events >= limit:
+                b.status = max(b.status, halts(world_at(w, tenant), log_rollouts))
+            if b.status != state.GOES_ON or b.events >= limit:
                 break
             # Ties: trainer by tenant, replicas by number, timers by kind, tool calls, rewards
             time, what, who = z.trainer_at, 0, 0

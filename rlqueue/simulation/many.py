@@ -15,17 +15,6 @@ from rlqueue.simulation.run import simulate
 CONSTRAINT_FIELDS = ("binding_constraint", "next_constraint")
 
 
-def lumped(scenario: Scenario) -> Scenario:
-    """The scenario with each rollout's turns in one: the prompt all at once, then all its tokens, then all its tool time.
-
-    Rough where prompts are long (contexts are full from the start) or tool calls few and long, and many times faster to
-    simulate where there are many calls.
-    """
-    return dataclasses.replace(
-        scenario, tool_calls=0.0, reward_s=scenario.reward_s + scenario.tool_calls * scenario.tool_call_s
-    )
-
-
 def operating_points(
     asked: Iterable[tuple[Scenario, int]], steps: int = 200, *, workers: int | None = None
 ) -> Iterator[OperatingPoint]:

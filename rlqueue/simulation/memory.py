@@ -50,9 +50,9 @@ class World:
 
     def make_room(self) -> None:
         """Twice the room for those arrays that grow with the run and are more than half full."""
-        for name, count in state.GROWING.items():
+        for name, (count, rows) in state.GROWING.items():
             old = self.arrays[name]
-            if 2 * int(self.clock[count]) >= old.size > 0:
+            if 2 * rows * int(self.clock[count]) >= old.size > 0:
                 self.arrays[name] = np.concatenate([old, np.zeros_like(old)])
         self._point()
 
@@ -62,9 +62,9 @@ class World:
         return self.arrays["clock"][0]
 
     @property
-    def pool(self) -> np.void:
+    def host(self) -> np.void:
         """The state of what tenants share."""
-        return self.arrays["pool"][0]
+        return self.arrays["host"][0]
 
 
 ALONE = np.dtype([(name, "i8") for each in state.ARRAYS for name in (each, f"{each}_room")], align=True)
@@ -72,7 +72,7 @@ ALONE = np.dtype([(name, "i8") for each in state.ARRAYS for name in (each, f"{ea
 
 ADDRESSES = np.dtype([*ALONE.descr, ("table", "i8"), ("tenants", "i8")], align=True)
 
-POOL = state.POOL
+HOST = state.HOST
 
 CLOCK, PARAMS, SLOT, REPLICA, GROUP, COHORT = (
     state.CLOCK, state.PARAMS, state.SLOT, state.REPLICA, state.GROUP, state.COHORT,
@@ -88,6 +88,7 @@ STEP, SPAN, ROLLOUT, SERIES, RETRY, NUMBER = (
 ENTRY, NODE, LIST, ITERATION, KEY, RATE = (
     state.ENTRY, state.NODE, state.LIST, state.ITERATION, state.KEY, state.RATE,
 )  # fmt: skip
+COURSE, PROMPT = state.COURSE, state.PROMPT
 ENTRY_BYTES = ENTRY.itemsize
 
 
@@ -97,8 +98,8 @@ def clock(w):
 
 
 @njit
-def pool(w):
-    return record_at(w.pool, 0, POOL)
+def host(w):
+    return record_at(w.host, 0, HOST)
 
 
 def tenants_of(w):
@@ -243,6 +244,26 @@ def given_at(w, i):
 @njit
 def rate_at(w, i):
     return record_at(w.solve_rates, i, RATE)
+
+
+@njit
+def course_at(w, i):
+    return record_at(w.course, i, COURSE)
+
+
+@njit
+def prompt_at(w, i):
+    return record_at(w.prompts, i, PROMPT)
+
+
+@njit
+def taught_at(w, i):
+    return record_at(w.taught, i, NUMBER)
+
+
+@njit
+def bin_at(w, i):
+    return record_at(w.bins, i, NUMBER)
 
 
 @njit

@@ -20,14 +20,15 @@ from rlqueue.simulation.batch import (
 from rlqueue.simulation.heaps import heap_remove, list_append, list_remove
 from rlqueue.simulation.memory import (
     clock,
+    course_at,
     free_at,
     given_at,
     group_at,
+    host,
     key,
     list_at,
     logged_at,
     params,
-    pool,
     replica_at,
     slot_at,
     tenants_of,
@@ -47,9 +48,9 @@ def tick(w):
         z.flight_area += z.flight * span
         z.queue_area += (z.queue_end - z.queue_head) * span
         if z.cause == state.BUDGET_FULL:
-            z.budget_area += pool(w).free_slots * span
+            z.budget_area += host(w).free_slots * span
         elif z.cause == state.DRAINING:
-            z.drain_area += pool(w).free_slots * span
+            z.drain_area += host(w).free_slots * span
         z.ticked = z.now
 
 
@@ -88,7 +89,7 @@ def log(w, i, how):
 @njit
 def grant_places(w):
     """Give free places of the account to those who wait for one."""
-    b, p = pool(w), params(w)
+    b, p = host(w), params(w)
     while list_at(w, state.CAP_LIST).head >= 0 and b.sandboxes < p.sandbox_cap:
         i = list_at(w, state.CAP_LIST).head
         list_remove(w, state.CAP_LIST, i)
@@ -97,7 +98,7 @@ def grant_places(w):
 
 @njit
 def take_place(w, i):
-    pool(w).sandboxes += 1
+    host(w).sandboxes += 1
     slot_at(w, i).has_sandbox = 1
     create(w, i)
 
@@ -106,8 +107,8 @@ def take_place(w, i):
 def create(w, i):
     """Ask the provider for a sandbox: creations begin a gap apart; some fail, some take too long."""
     z, p, q = clock(w), params(w), slot_at(w, i)
-    begin = max(z.now, pool(w).next_create)
-    pool(w).next_create = begin + p.create_gap
+    begin = max(z.now, host(w).next_create)
+    host(w).next_create = begin + p.create_gap
     takes = math.exp(p.start_mu)
     if p.start_sigma > 0.0:
         takes = math.exp(
@@ -129,13 +130,14 @@ def create(w, i):
 @njit
 def dispatch_rollout(w, group, rollout, attempt, starts):
     """Give a rollout a free slot and begin it."""
-    z, p, b = clock(w), params(w), pool(w)
+    z, p, b = clock(w), params(w), host(w)
     tick_all(w)
     b.free_slots -= 1
     i = free_at(w, b.free_slots).number
     z.flight += 1
     z.dispatched += 1
     q, g = slot_at(w, i), group_at(w, group)
+    asked = course_at(w, g.course)
     q.tenant, q.group, q.rollout, q.attempt, q.starts = z.tenant, group, rollout, attempt, starts
     q.dispatched, q.ready, q.first = z.now, z.now, math.nan
     q.replica, q.home = state.NONE, state.NONE
@@ -145,16 +147,19 @@ def dispatch_rollout(w, group, rollout, attempt, starts):
     if p.law == state.GIVEN:
         q.length = float(given_at(w, (group * p.group_size + rollout) % w.given_room).number)
     elif p.law == state.EXPONENTIAL_ROLLOUTS:
-        q.length = -math.exp(p.log_median) * math.log(draws.uniform(key(w, draws.ROLLOUT_LENGTH), group, rollout, 0))
+        q.length = -math.exp(asked.log_median) * math.log(
+            draws.uniform(key(w, draws.ROLLOUT_LENGTH), group, rollout, 0)
+        )
     else:
         log_length = g.log_mean
-        if p.sigma_within > 0.0:
-            log_length += p.sigma_within * draws.normal(key(w, draws.ROLLOUT_LENGTH), group, rollout, 0)
+        if asked.sigma_within > 0.0:
+            log_length += asked.sigma_within * draws.normal(key(w, draws.ROLLOUT_LENGTH), group, rollout, 0)
         q.length = math.exp(log_length)
     q.length = min(p.max_tokens, q.length)
-    q.turns = 1 + p.tool_floor
-    if p.tool_fraction > 0.0:
-        q.turns += int(draws.uniform(key(w, draws.TOOL_CALLS), group, rollout, 0) < p.tool_fraction)
+    q.turns = 1 + int(asked.tool_floor)
+    if asked.tool_fraction > 0.0:
+        q.turns += int(draws.uniform(key(w, draws.TOOL_CALLS), group, rollout, 0) < asked.tool_fraction)
+    q.prompt_tokens = asked.prompt_tokens / q.turns
     q.segment = q.length / q.turns
     q.left = q.segment
     if p.uses_sandbox:
@@ -172,17 +177,16 @@ def dispatch_rollout(w, group, rollout, attempt, starts):
 @njit
 def begin_turn(w, i):
     """The turn's prompt tokens join the context and are prefilled, with all that was before where nothing is cached."""
-    p, q = params(w), slot_at(w, i)
-    new = p.prompt_tokens / q.turns
-    q.context += new
-    q.pending = new if p.prefix_cache else q.context
+    q = slot_at(w, i)
+    q.context += q.prompt_tokens
+    q.pending = q.prompt_tokens if params(w).prefix_cache else q.context
     send(w, i)
 
 
 @njit
 def vacate(w, i):
     """Give back the slot."""
-    z, b, q = clock(w), pool(w), slot_at(w, i)
+    z, b, q = clock(w), host(w), slot_at(w, i)
     tick_all(w)
     q.state = state.FREE
     free_at(w, b.free_slots).number = i
@@ -239,7 +243,7 @@ def kill(w, i):
     elif q.state == state.TOOL and params(w).tool_sigma == 0.0:
         list_remove(w, state.TOOL_LIST, i)
     elif q.state in (state.TOOL, state.STARTING, state.PREFILLING):
-        place, b = 0, pool(w)
+        place, b = 0, host(w)
         while timer_at(w, place).slot != i:
             place += 1
         heap_remove(w.timers, b.timers, place)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rlqueue.at_step import at_step
 from rlqueue.operating_point import OperatingPoint
 from rlqueue.rates import filtered_fraction, rates
 from rlqueue.scenario import Scenario
@@ -30,6 +31,7 @@ STALLED = {
     "failed": "event budget used up: nearly every rollout fails with its sandbox",
     "stale": "event budget used up: nearly every group gets too old before it is trained",
     "events": "event budget used up",
+    "fruitless": "hardly a group teaches anything any more: one step took a hundred times the events that its batch needs",
 }
 
 
@@ -95,11 +97,59 @@ class Run:
         return _tables().tokens(self)
 
     @cached_property
+    def prompts(self) -> "pd.DataFrame":
+        """One row per prompt of the pool: solve rate at the start and at the end, groups, what was observed, whether retired."""
+        return _tables().prompts(self)
+
+    @cached_property
+    def solve_rate_shares(self) -> np.ndarray:
+        """Share of the prompts in each of 20 equal ranges of the solve rate: at the start, then at the end of each step.
+
+        Shape (steps + 1, 20); NaN without solve rates.
+        """
+        return _tables().solve_rate_shares(self)
+
+    @cached_property
+    def solve_rate_means(self) -> np.ndarray:
+        """Mean solve rate of the pool at the start, then at the end of each step; NaN without solve rates."""
+        return _tables().solve_rate_means(self)
+
+    @cached_property
+    def last_part(self) -> dict[str, float | None]:
+        """Lengths, solve rates and shares of the groups over the steps of the long-run figures; None for what is not known."""
+        from rlqueue.simulation.summary import last_part
+
+        return last_part(self)
+
+    @cached_property
+    def moves(self) -> bool:
+        """Whether solve rates or lengths move while the run goes on."""
+        course = self.world.arrays["course"]
+        return bool(self.world.arrays["params"]["learns"][0] or (course != course[0]).any())
+
+    @cached_property
     def warm_up_steps(self) -> int:
-        """Steps left out of the long-run figures: a fifth, or those in which the budget fills, at most half of the run."""
+        """Steps left out of the long-run figures: a fifth, or those in which the budget fills, at most half of the run.
+
+        Of a run that moves all but its last fifth: what came before was another run.
+        """
         s, done = self.scenario, int(self.world.clock["step"])
+        if self.moves:
+            return done - math.ceil(done / 5)
         fills = 2 + 2 * s.steps_per_publication * math.ceil(min(s.max_staleness, 16.0))
         return min(done // 2, max(math.ceil(done / 5), fills))
+
+    @cached_property
+    def settled(self) -> Scenario:
+        """The scenario that would stay as this run was in the middle of the steps of its long-run figures; itself, if none moves.
+
+        Its solve rates are the first ones after what all prompts have learned together.
+        """
+        if not self.moves:
+            return self.scenario
+        middle = 0.5 * (self.warm_up_steps + int(self.world.clock["step"]) - 1)
+        learned = math.log(float(self.world.clock["odds"])) - self.scenario.solve_rate_logit_shift
+        return at_step(self.scenario, middle, learned)
 
     @cached_property
     def trained_staleness(self) -> np.ndarray:
@@ -183,16 +233,17 @@ def go_on(worlds: list[World], scenario: Scenario, seed: int, max_events: int) -
     return tuple(
         Run(
             scenario=scenario, seed=seed, asked_steps=int(world.arrays["params"]["steps"][0]),
-            events=int(world.pool["events"]), seconds=seconds, stalled=_cause(world, status), world=world,
+            events=int(world.host["events"]), seconds=seconds, stalled=_cause(world, status), world=world,
         ) for world in worlds
     )  # fmt: skip
 
 
 def event_budget(scenario: Scenario, steps: int) -> int:
-    """Events a run may take: twenty times what its accepted rollouts need, and a million."""
+    """Events a run may take: twenty times what its accepted rollouts need, and a million; more where learning changes that."""
     s = scenario
-    per_rollout = 2.0 * (s.tool_calls + 1.0) + 2.0 + s.sandbox_retries * (s.sandbox_failure_ratio > 0)
-    wasted = (1.0 - s.surplus_fraction) * max(0.01, 1.0 - filtered_fraction(s)) * (1.0 - float(rates(s)[0]["failed"]))
+    per_rollout = parameters.events_per_rollout(s, steps) + s.sandbox_retries * (s.sandbox_failure_ratio > 0)
+    accepted = 0.01 if s.learning_logit_per_step else max(0.01, 1.0 - filtered_fraction(s))
+    wasted = (1.0 - s.surplus_fraction) * accepted * (1.0 - float(rates(s)[0]["failed"]))
     groups = s.prompts_per_step * s.oversampling_factor * steps / max(1e-3, wasted)
     return int(1e6 + EVENTS_PER_EXPECTED * per_rollout * (groups * s.group_size + 2 * s.concurrency))
 
@@ -200,8 +251,8 @@ def event_budget(scenario: Scenario, steps: int) -> int:
 def _cause(world: World, status: int) -> str:
     if status == state.DONE:
         return ""
-    if status == state.STUCK:
-        return STALLED["nothing"]
+    if status in (state.STUCK, state.FRUITLESS):
+        return STALLED["nothing" if status == state.STUCK else "fruitless"]
     clock, fates = world.clock, world.arrays["groups"]["fate"][: int(world.clock["groups"])]
     if clock["failed"] > 0.9 * clock["dispatched"]:
         return STALLED["failed"]
@@ -214,7 +265,7 @@ def _cause(world: World, status: int) -> str:
 def _require_possible(s: Scenario, steps: int) -> None:
     replicas = (s.trainer_gpus + s.generator_gpus) // s.gpus_per_replica
     for name, value in (
-        ("concurrency", s.concurrency), ("replicas of trainer and generator GPUs", replicas),
+        ("concurrency", s.concurrency), ("pool_prompts", s.pool_prompts), ("replicas of trainer and generator GPUs", replicas),
         ("steps * prompts_per_step", steps * s.prompts_per_step), ("steps * updates_per_step", steps * s.updates_per_step),
     ):  # fmt: skip
         if value > LARGEST:

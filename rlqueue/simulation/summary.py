@@ -1,9 +1,11 @@
 """The long-run figures of a simulated run, each with the meaning that the closed form gives it."""
 
+import math
+
 import numpy as np
 
 from rlqueue.operating_point import OperatingPoint
-from rlqueue.rates import filtered_fraction, rates
+from rlqueue.rates import rates
 from rlqueue.scenario import Scenario
 from rlqueue.simulation import state
 from rlqueue.simulation.run import Run
@@ -27,7 +29,7 @@ def operating_point(run: Run) -> OperatingPoint:
     done, warm = int(clock["step"]), run.warm_up_steps
     if done == 0:
         raise ValueError(f"steps={run.asked_steps}: no step was completed ({run.stalled})")
-    scenario, p = run.scenario, run.world.arrays["params"][0]
+    scenario, p = run.settled, run.world.arrays["params"][0]
     steps = run.world.arrays["steps"][:done]
     kept = steps[warm:]
     begin = steps[warm - 1] if warm else np.zeros(1, state.STEP)[0]
@@ -63,6 +65,7 @@ def operating_point(run: Run) -> OperatingPoint:
         "withheld": gained("budget_area") / span / scenario.concurrency, "active": active, "kv_used": kv_used,
         "start_wait": per(start_s - float(rates(scenario)[0]["start_s"]), rollout_s),
         "stale": _share_of(run, state.STALE),
+        "filtered": (1.0 - per(gained("informative"), gained("judged"))) * float(p["gated"]),
     }  # fmt: skip
     limits = constraints(scenario, measured)
     return OperatingPoint(
@@ -88,12 +91,27 @@ def operating_point(run: Run) -> OperatingPoint:
         kv_used_ratio=kv_used,
         active_per_replica=active,
         trained_tokens_per_s=tokens / span,
+        informative_ratio=float(kept["informative_tokens"].sum()) / tokens,
         decode_tokens_per_s=gained("decoded_tokens") / span,
         mfu_computing=flops / (float(kept["train"].sum()) * peak),
         mfu_wall_clock=flops / (span * peak),
         binding_constraint=limits[0],
         next_constraint=limits[1],
     )
+
+
+def last_part(run: Run) -> dict[str, float | None]:
+    """What the run asked of its prompts and got, over the same steps as ``operating_point``; None for what is not known there."""
+    kept = run.steps.iloc[run.warm_up_steps :]
+    values = {name: float(kept[name].mean()) for name in ("mean_response_tokens", "truncated_fraction")}
+    if run.scenario.has_solve_rates:
+        first, last = run.solve_rate_means[0], run.solve_rate_means[-1]
+        shares = ("informative_fraction", "all_solved_fraction", "none_solved_fraction")
+        values |= {"first_mean_solve_rate": first, "last_mean_solve_rate": last}
+        values |= {name: float(kept[name].mean()) for name in shares}  # steps in which none finished are left out
+    if run.scenario.pool_prompts:
+        values |= {name: float(run.steps[name].sum()) for name in ("unqualified_groups", "repeated_groups")}
+    return {name: None if math.isnan(value) else float(value) for name, value in values.items()}
 
 
 def _production(run: Run, *, step_s: float, wait_s: float, sync_s: float, wait_ratio: float, used: float) -> float:
@@ -130,7 +148,7 @@ def constraints(scenario: Scenario, measured: dict[str, float]) -> list[str]:
     capped = scenario.sandbox_start_s > 0 and scenario.sandbox_cap < scenario.concurrency
     found = [
         (trainer, measured["wait_ratio"] < NEVER_WAITS),
-        ("filter", filtered_fraction(scenario) >= 0.5),
+        ("filter", measured["filtered"] >= 0.5),
         ("long tail", lockstep and groups <= scenario.concurrency),
         ("staleness budget", not lockstep and (measured["withheld"] > WITHHELD or measured["stale"] > THROWN_AWAY)),
         ("sandbox cap", capped and measured["start_wait"] > WITHHELD),

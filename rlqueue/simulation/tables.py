@@ -5,6 +5,7 @@ import pandas as pd
 
 from rlqueue.simulation import state
 from rlqueue.simulation.run import Run
+from rlqueue.simulation.solve_rate import pool
 
 
 def steps(run: Run) -> pd.DataFrame:
@@ -13,6 +14,10 @@ def steps(run: Run) -> pd.DataFrame:
     length = np.maximum(s["end"] - s["start"], 1e-300)
     groups = run.scenario.prompts_per_step
     mean = {name: np.diff(s[name], prepend=0.0) / length for name in ("flight_area", "queue_area", "k_area")}
+    judged, informative, all_solved = (np.diff(s[name], prepend=0) for name in ("judged", "informative", "all_solved"))
+    rollouts = groups * run.scenario.group_size
+    solves = run.world.arrays["params"]["solves"][0]
+    known = np.where((judged > 0) & bool(solves), 1.0, np.nan) / np.maximum(judged, 1)
     return pd.DataFrame(
         {
             "step": np.arange(s.size),
@@ -36,6 +41,15 @@ def steps(run: Run) -> pd.DataFrame:
             "staleness_in_queue": (s["staleness"] - s["in_flight_part"]) / groups,
             "token_staleness_versions": s["token_staleness"] / groups,
             "max_staleness_versions": s["max_staleness"],
+            "mean_solve_rate": solve_rate_means(run)[1:],
+            "informative_fraction": np.where(judged > 0, informative / np.maximum(judged, 1), np.nan),
+            "all_solved_fraction": all_solved * known,
+            "none_solved_fraction": (judged - informative - all_solved) * known,
+            "informative_tokens": s["informative_tokens"],
+            "mean_response_tokens": s["sampled"] / rollouts,
+            "truncated_fraction": s["cut"] / rollouts,
+            "unqualified_groups": np.diff(s["unqualified"], prepend=0),
+            "repeated_groups": np.diff(s["repeated"], prepend=0),
         }
     )
 
@@ -45,9 +59,11 @@ def groups(run: Run) -> pd.DataFrame:
     g = run.rows("groups", "groups")
     n, trained = run.scenario.group_size, g["fate"] == state.TRAINED
     begun = g["version"] < state.NO_VERSION
+    prompt_tokens = n * run.world.arrays["course"]["prompt_tokens"][g["course"]]
     return pd.DataFrame(
         {
             "group": np.arange(g.size),
+            "prompt": g["prompt"],
             "batch": g["cohort"],
             "dispatch_s": g["dispatched"],
             "finish_s": g["finished"],
@@ -56,14 +72,64 @@ def groups(run: Run) -> pd.DataFrame:
             "version": np.where(begun, g["version"], -1),
             "staleness_versions": np.where(trained, g["trained_version"] - g["version"], np.nan),
             "staleness_in_flight": np.where(trained, g["finished_version"] - g["version"], np.nan),
-            "tokens": np.where(g["ended"] == n, g["sampled"] + n * run.scenario.mean_prompt_tokens, np.nan),
+            "tokens": np.where(g["ended"] == n, g["sampled"] + prompt_tokens, np.nan),
+            "prompt_tokens": prompt_tokens,
             "longest_response_tokens": g["longest"],
             "sampled_tokens": g["sampled"] + g["lost"],
             "ended_rollouts": g["ended"],
             "solved_rollouts": g["solved"],
+            "informative": g["informative"] == 1,
             "fate": pd.Categorical.from_codes(g["fate"], list(state.FATES)),
         }
     )
+
+
+def prompts(run: Run) -> pd.DataFrame:
+    """One row per prompt of the pool: solve rate at the start and at the end, groups admitted and trained, what was observed."""
+    if not run.scenario.pool_prompts:
+        raise ValueError("prompts: pool_prompts=0 is endless, no prompt comes twice; see groups")
+    q, odds, s = run.world.arrays["prompts"], float(run.world.clock["odds"]), run.scenario
+    seen = np.where(q["tried"] > 0, q["solved"] / np.maximum(q["tried"], 1e-300), np.nan)
+    return pd.DataFrame(
+        {
+            "prompt": np.arange(q.size),
+            "first_solve_rate": _rates(q["start_odds"] * np.exp(s.solve_rate_logit_shift)),
+            "last_solve_rate": _rates(q["odds"] * odds),
+            "groups": q["groups"],
+            "in_flight_groups": q["flight"],
+            "trained_groups": q["trained"],
+            "observed_solve_rate": seen,
+            "retired": (seen > s.retire_above) & (s.sampler == "retire-solved"),
+        }
+    )
+
+
+def solve_rate_shares(run: Run) -> np.ndarray:
+    """Share of the prompts in each range of the solve rate, at the start and after each step: shape (steps + 1, BINS)."""
+    done, first = int(run.world.clock["step"]), _first_rates(run)
+    if np.isnan(first).any():
+        return np.full((done + 1, state.BINS), np.nan)
+    counts = np.bincount(np.minimum((first * state.BINS).astype(int), state.BINS - 1), minlength=state.BINS)
+    later = run.world.arrays["bins"]["number"].reshape(-1, state.BINS)[:done]
+    return np.vstack([counts, later if later.size else np.tile(counts, (done, 1))]) / first.size
+
+
+def solve_rate_means(run: Run) -> np.ndarray:
+    """Mean solve rate of the pool at the start and after each step; NaN without solve rates."""
+    first = _first_rates(run).mean()
+    later = run.rows("steps", "step")["solve_rate"]
+    learns = run.world.arrays["params"]["learns"][0]
+    return np.concatenate([[first], later if learns else np.full(later.size, first)])
+
+
+def _first_rates(run: Run) -> np.ndarray:
+    """Solve rates at the start: of the pool, or of those that stand for an endless one; NaN where there are none."""
+    return _rates(pool(run.scenario, run.seed) * np.exp(run.scenario.solve_rate_logit_shift))
+
+
+def _rates(odds: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return 1.0 / (1.0 + 1.0 / odds)
 
 
 def rollouts(run: Run) -> pd.DataFrame:

@@ -7,12 +7,15 @@ from numba import njit
 from rlqueue.simulation import state
 from rlqueue.simulation.batch import catch_up
 from rlqueue.simulation.batches import drop_stale
+from rlqueue.simulation.learning import learn, note_taught, survey
 from rlqueue.simulation.memory import (
     clock,
     cohort_at,
+    course_at,
     group_at,
+    host,
     params,
-    pool,
+    prompt_at,
     queue_at,
     replica_at,
     slot_at,
@@ -56,8 +59,14 @@ def train_on(w, number):
     s.max_staleness = max(s.max_staleness, staleness)
     s.in_flight_part += g.finished_version - g.version
     s.token_staleness += z.version - g.lag / g.sampled
-    tokens = g.sampled + p.group_size * p.prompt_tokens
+    tokens = g.sampled + p.group_size * course_at(w, g.course).prompt_tokens
     s.tokens += tokens
+    s.sampled += g.sampled
+    s.cut += g.cut
+    s.informative_tokens += tokens * g.informative
+    if p.pool > 0:
+        prompt_at(w, g.prompt).trained += 1
+    note_taught(w, number)
     return tokens
 
 
@@ -96,7 +105,7 @@ def go(w, doing, seconds):
 @njit
 def look(w):
     """What a tenant can do now: ask for its turn at the trainer, or begin a publication that waited for the generator."""
-    z, p, b = clock(w), params(w), pool(w)
+    z, p, b = clock(w), params(w), host(w)
     if z.trainer == state.WAITING:
         if batch_is_there(w):
             note_span(w, state.SPAN_WAIT)
@@ -118,7 +127,7 @@ def look(w):
 @njit
 def serve(w):
     """The trainer, if it is free, takes the update that has been ready longest."""
-    b = pool(w)
+    b = host(w)
     if b.ready == 0 or b.training:
         return
     first = state.NONE
@@ -132,7 +141,7 @@ def serve(w):
 @njit
 def begin_update(w):
     """Train on the next groups of one tenant, after a change of adapter if another one's was trained last."""
-    z, p, b = clock(w), params(w), pool(w)
+    z, p, b = clock(w), params(w), host(w)
     note_span(w, state.SPAN_TURN)
     step_at(w, z.step).wait += z.now - z.since
     step_at(w, z.step).turn += z.now - z.since
@@ -172,8 +181,10 @@ def ring(w):
     if z.trainer == state.NOT_BEGUN:
         z.trainer, z.since, z.trainer_at = state.WAITING, z.now, math.inf
         z.step_start = z.now
+        if p.learns:
+            z.step_limit = host(w).events + p.step_events
     elif z.trainer == state.TRAINING:
-        pool(w).training = 0
+        host(w).training = 0
         note_span(w, state.SPAN_TRAIN)
         s.train += z.now - z.since
         z.update += 1
@@ -207,6 +218,8 @@ def publish(w):
     z, p = clock(w), params(w)
     z.version += 1
     z.trainer_holds = 0
+    if p.learns:
+        learn(w)
     everyone = p.replicas + p.lent
     for ri in range(everyone):
         catch_up(w, ri)
@@ -227,7 +240,7 @@ def publish(w):
 @njit
 def end_step(w):
     """Note the step, with the running totals at its end."""
-    z, p, b, s = clock(w), params(w), pool(w), step_at(w, clock(w).step)
+    z, p, b, s = clock(w), params(w), host(w), step_at(w, clock(w).step)
     tick(w)
     s.start, s.end = z.step_start, z.now
     s.k_area, s.context_area, s.busy_s, s.prefill_s = 0.0, 0.0, 0.0, 0.0
@@ -242,6 +255,11 @@ def end_step(w):
     s.decoded_tokens, s.rollout_s, s.group_s, s.start_s = z.decoded_tokens, z.rollout_s, z.group_s, z.start_s
     s.again_tokens, s.version, s.queued, s.flight = z.again_tokens, z.version, z.queue_end - z.queue_head, z.flight
     s.rollouts, s.groups, s.dispatched, s.events = z.rollouts_done, z.groups_done, z.dispatched, b.events
+    s.judged, s.informative, s.all_solved = z.judged, z.informative, z.all_solved
+    s.unqualified, s.repeated = z.unqualified, z.repeated
+    if p.learns:
+        s.solve_rate = survey(w)
+        z.step_limit = b.events + p.step_events
     z.step_start = z.now
     z.step += 1
     z.ended += 1

@@ -39,7 +39,7 @@ export default {
   render({ el }) {
     el.style.display = "none";
     const drawn = (event) => {
-      const root = event.target.closest(".rlq-explorer");
+      const root = event.target.closest(".rlq-page");
       if (root?.contains(el)) help(root);
     };
     document.addEventListener("plots-drawn", drawn);

@@ -1,0 +1,297 @@
+"""How hard prompts are, what their groups teach, and how solve rates rise by it.
+
+A prompt's solve rate p is the chance that a rollout of it is correct. A law spreads p over the prompts. Each law gives its mean,
+its distribution function and quantiles, exact means of powers, and ``nodes``: few rates with weights that stand for it
+where rates move one by one.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+NODES = 96
+"""Rates that stand for a law: a Gauss rule of so many is exact for groups of up to 191 rollouts."""
+
+
+def logit(p: np.ndarray) -> np.ndarray:
+    """``ln p - ln(1 - p)``; endless at 0 and 1."""
+    from scipy.special import logit as scipy_logit
+
+    return scipy_logit(p)
+
+
+def expit(x: np.ndarray) -> np.ndarray:
+    """``1 / (1 + exp(-x))``, the inverse of ``logit``."""
+    from scipy.special import expit as scipy_expit
+
+    return scipy_expit(x)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beta:
+    """Beta(a, b) with ``a = mean * concentration``, ``b = (1 - mean) * concentration``; endless: all rates are the mean."""
+
+    mean: float
+    concentration: float
+
+    @cached_property
+    def _alike(self) -> bool:
+        return math.isinf(self.concentration) or self.mean in (0.0, 1.0)
+
+    @cached_property
+    def _ab(self) -> tuple[float, float]:
+        return self.mean * self.concentration, (1.0 - self.mean) * self.concentration
+
+    def cdf(self, p: np.ndarray) -> np.ndarray:
+        """Share of prompts whose rate is at most p."""
+        from scipy.special import betainc
+
+        return (np.asarray(p) >= self.mean).astype(float) if self._alike else betainc(*self._ab, p)
+
+    def quantile(self, share: np.ndarray) -> np.ndarray:
+        """The rate that this share of prompts is at most."""
+        from scipy.special import betaincinv
+
+        return np.full_like(np.asarray(share, float), self.mean) if self._alike else betaincinv(*self._ab, share)
+
+    def powers(self, n: int) -> tuple[float, float]:
+        """``E[p^n]`` and ``E[(1 - p)^n]``: ``B(a + n, b) / B(a, b)`` and ``B(a, b + n) / B(a, b)``."""
+        if self._alike:
+            return self.mean**n, (1.0 - self.mean) ** n
+        from scipy.special import betaln
+
+        a, b = self._ab
+        whole = betaln(a, b)
+        return math.exp(betaln(a + n, b) - whole), math.exp(betaln(a, b + n) - whole)
+
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rates and weights of the Gauss rule of this law (Gauss-Jacobi)."""
+        if self._alike:
+            return np.array([self.mean]), np.array([1.0])
+        from scipy.special import roots_sh_jacobi
+
+        a, b = self._ab
+        rates, weights = roots_sh_jacobi(NODES, a + b - 1.0, a)
+        return rates, weights / weights.sum()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogitNormal:
+    """``logit p = centre + sigma Z``, with the centre at which the mean of p is ``mean``."""
+
+    mean: float
+    sigma: float
+
+    @cached_property
+    def _alike(self) -> bool:
+        return self.sigma == 0.0 or self.mean in (0.0, 1.0)
+
+    @cached_property
+    def centre(self) -> float:
+        """Median of logit p."""
+        if self._alike:
+            return float(logit(self.mean))
+        from scipy.optimize import brentq
+
+        z, weights = _normal_nodes()
+        reach = abs(float(logit(self.mean))) + self.sigma**2 + 10.0
+        return brentq(lambda c: float(expit(c + self.sigma * z) @ weights) - self.mean, -reach, reach, xtol=1e-13)
+
+    def cdf(self, p: np.ndarray) -> np.ndarray:
+        """Share of prompts whose rate is at most p."""
+        from scipy.special import ndtr
+
+        return (
+            (np.asarray(p) >= self.mean).astype(float) if self._alike else ndtr((logit(p) - self.centre) / self.sigma)
+        )
+
+    def quantile(self, share: np.ndarray) -> np.ndarray:
+        """The rate that this share of prompts is at most."""
+        from scipy.special import ndtri
+
+        return expit(self.centre + self.sigma * (0.0 if self._alike else ndtri(share)) + 0.0 * np.asarray(share, float))
+
+    def powers(self, n: int) -> tuple[float, float]:
+        """``E[p^n]`` and ``E[(1 - p)^n]``, by the nodes (about 1e-9)."""
+        rates, weights = self.nodes()
+        return float(weights @ rates**n), float(weights @ (1.0 - rates) ** n)
+
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rates and weights at even steps of the normal number."""
+        if self._alike:
+            return np.array([self.mean]), np.array([1.0])
+        z, weights = _normal_nodes()
+        return expit(self.centre + self.sigma * z), weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram:
+    """Measured rates and the share of prompts that has each."""
+
+    rates: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean rate."""
+        return float(np.dot(self.rates, self.shares))
+
+    def cdf(self, p: np.ndarray) -> np.ndarray:
+        """Share of prompts whose rate is at most p."""
+        below = np.concatenate(([0.0], np.cumsum(self.shares)))
+        return below[np.searchsorted(self.rates, p, side="right")]
+
+    def quantile(self, share: np.ndarray) -> np.ndarray:
+        """The rate that this share of prompts is at most."""
+        upper = np.cumsum(self.shares)[:-1]
+        return np.asarray(self.rates)[np.searchsorted(upper, share, side="left")]
+
+    def powers(self, n: int) -> tuple[float, float]:
+        """``E[p^n]`` and ``E[(1 - p)^n]``."""
+        rates = np.asarray(self.rates)
+        return float(rates**n @ self.shares), float((1.0 - rates) ** n @ self.shares)
+
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rates and shares themselves."""
+        return np.asarray(self.rates), np.asarray(self.shares)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shifted:
+    """Another law after every prompt's logit has risen by ``shift``."""
+
+    law: Beta | LogitNormal | Histogram
+    shift: float
+
+    @property
+    def mean(self) -> float:
+        """Mean rate."""
+        return self.powers(1)[0]
+
+    def cdf(self, p: np.ndarray) -> np.ndarray:
+        """Share of prompts whose rate is at most p."""
+        return self.law.cdf(expit(logit(p) - self.shift))
+
+    def quantile(self, share: np.ndarray) -> np.ndarray:
+        """The rate that this share of prompts is at most."""
+        return expit(logit(self.law.quantile(share)) + self.shift)
+
+    def powers(self, n: int) -> tuple[float, float]:
+        """``E[p^n]`` and ``E[(1 - p)^n]``, by the nodes."""
+        rates, weights = self.nodes()
+        return float(weights @ rates**n), float(weights @ (1.0 - rates) ** n)
+
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes of the law, moved."""
+        rates, weights = self.law.nodes()
+        return expit(logit(rates) + self.shift), weights
+
+
+SolveRates = Beta | LogitNormal | Histogram | Shifted
+
+
+@lru_cache(maxsize=1)
+def _normal_nodes() -> tuple[np.ndarray, np.ndarray]:
+    z = np.linspace(-8.0, 8.0, 2 * NODES + 1)
+    weights = np.exp(-0.5 * z**2)
+    return z, weights / weights.sum()
+
+
+@lru_cache(maxsize=64)
+def histogram(text: str) -> Histogram:
+    """A histogram from its text ``"rate: share, ..."``.
+
+    Raises:
+        ValueError: no such text; rates outside [0, 1] or not going up; shares that do not sum to 1 (within 0.001).
+    """
+    pairs: list[tuple[float, float]] = []
+    for part in text.split(","):
+        left, colon, right = part.partition(":")
+        try:
+            rate, share = float(left), float(right)
+        except ValueError:
+            rate, share = math.nan, math.nan
+        if not colon or not (0 <= rate <= 1 and 0 <= share < math.inf):
+            raise ValueError(
+                f"solve_rate_histogram: {part.strip()!r} must be 'rate: share', the rate in [0, 1] and the share >= 0"
+            )
+        if pairs and rate <= pairs[-1][0]:
+            raise ValueError(f"solve_rate_histogram must go up in rates: {rate:g} comes after {pairs[-1][0]:g}")
+        pairs.append((rate, share))
+    whole = sum(share for _, share in pairs)
+    if abs(whole - 1.0) > 1e-3:
+        raise ValueError(f"solve_rate_histogram: the shares sum to {whole:g}, must be 1 (within 0.001)")
+    return Histogram(
+        rates=tuple(rate for rate, share in pairs if share), shares=tuple(share / whole for _, share in pairs if share)
+    )
+
+
+def informative_fraction(law: SolveRates, n: int) -> float:
+    """Share of groups of n whose rewards are not all equal: ``1 - E[p^n] - E[(1 - p)^n]``."""
+    all_solved, none_solved = law.powers(n)
+    return max(0.0, 1.0 - all_solved - none_solved)
+
+
+def _outcomes(p: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Number of solved rollouts 0 ... n, and the chance of each for each p: shapes (n + 1,) and p.shape + (n + 1,)."""
+    from scipy.stats import binom
+
+    k = np.arange(n + 1)
+    return k, binom.pmf(k, n, np.asarray(p, float)[..., None])
+
+
+def outcomes(law: SolveRates, n: int) -> np.ndarray:
+    """Chance that 0, 1, ..., n rollouts of a group are correct: array of n + 1."""
+    rates, weights = law.nodes()
+    return weights @ _outcomes(rates, n)[1]
+
+
+def signal(p: np.ndarray) -> np.ndarray:
+    """What a group at solve rate p teaches, 1 at one half and 0 at the ends: ``4 p (1 - p)``.
+
+    The gradient of p in its logit is ``p (1 - p)``: a policy that follows the gradient of expected reward moves with it
+    (arXiv 2504.03380, section 3; SPEED-RL, arXiv 2506.09016, section 4).
+    """
+    p = np.asarray(p, float)
+    return 4.0 * p * (1.0 - p)
+
+
+def advantage(p: np.ndarray, n: int, *, by_std: bool) -> np.ndarray:
+    """Mean size of the advantage of a rollout in a group of n at solve rate p.
+
+    With k of n correct a rollout's advantage is ``r - k/n``: in the mean ``2 (k/n)(1 - k/n)`` in size (Dr. GRPO, arXiv
+    2503.20783). GRPO (arXiv 2402.03300) divides by the group's standard deviation ``sqrt((k/n)(1 - k/n))``, which leaves
+    ``2 sqrt((k/n)(1 - k/n))`` and makes nearly uniform groups speak louder. Groups of equal rewards have none.
+    """
+    k, chances = _outcomes(p, n)
+    share = k / n
+    size = share * (1.0 - share)
+    return chances @ (2.0 * (np.sqrt(size) if by_std else size))
+
+
+def mean_over(law: SolveRates, of: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Mean of a function of the rate over the prompts, by the law's nodes."""
+    rates, weights = law.nodes()
+    return float(weights @ of(rates))
+
+
+def freshness(staleness_versions: np.ndarray, half: float) -> np.ndarray:
+    """How much a group of that staleness still teaches: ``2^(-staleness / half)``; an endless half discounts nothing."""
+    return np.exp2(-np.asarray(staleness_versions, float) / half)
+
+
+def shared_rise(speed: float, transfer: float, informative: np.ndarray, fresh: np.ndarray) -> float:
+    """Rise of every prompt's logit by one step: ``speed * transfer * mean over trained groups of informative * fresh``.
+
+    Args:
+        informative: 1 for each trained group whose rewards differ, else 0. fresh: its ``freshness``.
+    """
+    return float(speed * transfer * np.mean(informative * fresh))
+
+
+def own_rise(speed: float, transfer: float, solved_share: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+    """Rise of the logit of the prompt of each trained group by that group: ``speed (1 - transfer) signal(k/n) fresh``."""
+    return speed * (1.0 - transfer) * signal(solved_share) * fresh
