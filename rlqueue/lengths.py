@@ -162,8 +162,7 @@ class ResponseLengths:
         return self._survival(self.group_size)
 
     def _survival(self, n: int) -> np.ndarray:
-        with np.errstate(divide="ignore"):  # the logarithm of no token is where the law wants it
-            x = np.log(np.linspace(0.0, self.max_tokens, POINTS)) - self.log_median
+        x = _log_steps(self.max_tokens) - self.log_median
         if self.sigma:
             law = _standard_law(self.sigma_between_prompts / self.sigma, self.sigma_within_group / self.sigma, n)
             survival = 1.0 - law(np.clip(x / self.sigma, -_REACH, _REACH))
@@ -183,6 +182,12 @@ class ResponseLengths:
             return self.mean_tokens
         alive = 1.0 - (1.0 - self.group_survival) ** groups
         return float(np.trapezoid(alive, dx=self.max_tokens / (POINTS - 1)))
+
+
+@lru_cache(maxsize=64)
+def _log_steps(max_tokens: float) -> np.ndarray:
+    with np.errstate(divide="ignore"):  # the logarithm of no token is where the law wants it
+        return np.log(np.linspace(0.0, max_tokens, POINTS))
 
 
 @lru_cache(maxsize=64)
