@@ -86,14 +86,14 @@ def truncated_fractions(log_median: np.ndarray, sigma: np.ndarray | float, max_t
     """Share of responses cut at the maximum: ``Phi((mu - ln M) / s)``; arrays that broadcast."""
     log_median, sigma = np.broadcast_arrays(np.asarray(log_median, float), np.asarray(sigma, float))
     over = log_median - math.log(max_tokens)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         return np.where(sigma > 0, _normal_cdf(over / sigma), (over >= 0).astype(float))
 
 
 def _parts(log_median: np.ndarray, sigma: np.ndarray, max_tokens: float) -> tuple[np.ndarray, np.ndarray]:
     """What uncut and what cut responses bring to the mean [token]."""
     room = math.log(max_tokens) - log_median
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         reach = np.where(sigma > 0, room / sigma, np.where(room >= 0, np.inf, -np.inf))
     return np.exp(log_median + sigma**2 / 2) * _normal_cdf(reach - sigma), max_tokens * _normal_cdf(-reach)
 
@@ -165,7 +165,8 @@ class ResponseLengths:
         x = _log_steps(self.max_tokens) - self.log_median
         if self.sigma:
             law = _standard_law(self.sigma_between_prompts / self.sigma, self.sigma_within_group / self.sigma, n)
-            survival = 1.0 - law(np.clip(x / self.sigma, -_REACH, _REACH))
+            with np.errstate(over="ignore"):  # a spread next to nothing
+                survival = 1.0 - law(np.clip(x / self.sigma, -_REACH, _REACH))
         else:
             survival = (x < 0).astype(float)
         survival[0], survival[-1] = 1.0, 0.0
