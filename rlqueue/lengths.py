@@ -211,10 +211,10 @@ def _all_below(x: np.ndarray, between: float, within: float, n: int) -> np.ndarr
     """
     if n == 1 or 0.0 in (between, within):
         return _normal_cdf(x / math.hypot(between, within)) ** (n if within else 1)
-    low = np.clip((x - 7.0 * within) / between, -_REACH, _REACH)
-    half = 0.5 * (np.clip((x + 6.0 * within) / between, -_REACH, _REACH) - low)
-    z = low[:, None] + half[:, None] * (1.0 + _NODE)
     with np.errstate(over="ignore"):  # a spread next to nothing
+        low = np.clip((x - 7.0 * within) / between, -_REACH, _REACH)
+        half = 0.5 * (np.clip((x + 6.0 * within) / between, -_REACH, _REACH) - low)
+        z = low[:, None] + half[:, None] * (1.0 + _NODE)
         t = (x[:, None] - between * z) / within
     density = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
     return _normal_cdf(low) + half * ((density * _power(_normal_cdf(t), n)) @ _WEIGHT)
