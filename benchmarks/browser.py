@@ -30,6 +30,7 @@ from serving import CHROMIUM_FLAGS, Server, serve  # noqa: E402
 
 from benchmarks import Timing  # noqa: E402
 from rlqueue.app.assets import installed  # noqa: E402
+from rlqueue.app.server import heated  # noqa: E402
 
 RUNS = 5
 MOVES = 20
@@ -96,7 +97,7 @@ def rested(server: Server, fills: int) -> None:
 def openings() -> Iterator[Timing]:
     cold, warm = [], []
     with serve(NOTEBOOKS) as server:
-        fills = 1
+        fills = len(heated(NOTEBOOKS))
         for _ in range(RUNS):
             with tempfile.TemporaryDirectory() as folder:
                 for kind in (cold, warm, warm):
@@ -119,9 +120,10 @@ def openings() -> Iterator[Timing]:
 def redraws() -> Iterator[Timing]:
     """Each of the three sliders on its way through stops that it has not met yet: what was simulated before is not timed."""
     with serve(NOTEBOOKS) as server, tempfile.TemporaryDirectory() as folder, profile(folder) as context:
-        rested(server, 1)
+        fills = len(heated(NOTEBOOKS))
+        rested(server, fills)
         page, cost = opened(server, context)
-        rested(server, 2)
+        rested(server, fills + 1)
         everything = []
         for slider, (name, key) in enumerate(SLIDERS.items()):
             page.wait_for_selector(".rlq-done", timeout=120_000)

@@ -8,12 +8,15 @@ from rlqueue.scenario import Scenario
 from rlqueue.tco import tco
 
 if TYPE_CHECKING:
+    from rlqueue.logs import Measured
     from rlqueue.queueing import solve
     from rlqueue.simulation import Run, simulate
 
-__all__ = ["Bill", "OperatingPoint", "Run", "Scenario", "cost", "simulate", "solve", "tco"]
+__all__ = ["Bill", "Measured", "OperatingPoint", "Run", "Scenario", "cost", "simulate", "solve", "tco"]
 
-_LAZY = {"solve": "rlqueue.queueing", "simulate": "rlqueue.simulation", "Run": "rlqueue.simulation"}
+_LAZY = {
+    "solve": "rlqueue.queueing", "simulate": "rlqueue.simulation", "Run": "rlqueue.simulation", "Measured": "rlqueue.logs",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

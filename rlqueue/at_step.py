@@ -1,12 +1,25 @@
 """What a scenario is at one step of its run: how its lengths and solve rates have moved by then."""
 
-from dataclasses import replace
+from copy import copy
+from dataclasses import fields, replace
 from functools import lru_cache
 
 import numpy as np
 
 from rlqueue import curriculum, drift
 from rlqueue.scenario import Scenario
+
+MOVING = {
+    "mean_response_tokens": "mean_response_tokens",
+    "tool_calls": "tool_calls",
+    "mean_prompt_tokens": "prompt_tokens",
+    "response_sigma_between_prompts": "sigma_between",
+    "response_sigma_within_group": "sigma_within",
+}
+"""Knobs that drift moves, and their columns of ``drift.PATH``."""
+
+NO_DRIFT = {each.name: each.default for each in fields(Scenario) if each.name.startswith("drift_")}
+"""The knobs of drift as they are where nothing moves."""
 
 
 def drift_path(scenario: Scenario, steps: int) -> np.ndarray:
@@ -41,6 +54,17 @@ def solve_rates(scenario: Scenario) -> curriculum.SolveRates | None:
     return curriculum.Shifted(law=law, shift=s.solve_rate_logit_shift) if s.solve_rate_logit_shift else law
 
 
+def moment(scenario: Scenario, row: np.void) -> Scenario:
+    """The scenario with the lengths of one row of ``drift.PATH``, all else the same.
+
+    Nothing is checked again, which would take a hundred times as long: the row lies between the ends of a drift that was.
+    """
+    moved = copy(scenario)
+    for knob, column in MOVING.items():
+        object.__setattr__(moved, knob, float(row[column]))
+    return moved
+
+
 def at_step(scenario: Scenario, step: float, logit_shift: float = 0.0) -> Scenario:
     """The scenario that would stay as this one is at that step: no drift, no learning, for the closed form.
 
@@ -48,10 +72,16 @@ def at_step(scenario: Scenario, step: float, logit_shift: float = 0.0) -> Scenar
         step: of the run, from 0. logit_shift: how far every prompt's logit has risen by then.
     """
     row = drift.at(scenario.drift_start, scenario.drift, np.array([step]))[0]
-    return replace(
-        scenario, mean_response_tokens=float(row["mean_response_tokens"]), tool_calls=float(row["tool_calls"]),
-        mean_prompt_tokens=float(row["prompt_tokens"]), response_sigma_between_prompts=float(row["sigma_between"]),
-        response_sigma_within_group=float(row["sigma_within"]), drift_law="constant", drift_steps=0,
-        drift_length_factor=1.0, drift_tool_calls_factor=1.0, drift_prompt_factor=1.0, drift_sigma_factor=1.0,
-        drift_series="", solve_rate_logit_shift=scenario.solve_rate_logit_shift + logit_shift, learning_logit_per_step=0.0,
-    )  # fmt: skip
+    lengths = {knob: float(row[column]) for knob, column in MOVING.items()}
+    risen = scenario.solve_rate_logit_shift + logit_shift
+    return replace(scenario, **NO_DRIFT, **lengths, solve_rate_logit_shift=risen, learning_logit_per_step=0.0)
+
+
+def without_drift(scenario: Scenario) -> Scenario:
+    """The same run if lengths stayed as they are at the start."""
+    return replace(scenario, **NO_DRIFT)
+
+
+def without_learning(scenario: Scenario) -> Scenario:
+    """The same run if solve rates stayed as they are at the start."""
+    return replace(scenario, learning_logit_per_step=0.0)

@@ -1,4 +1,4 @@
-"""The command line: ``rlqueue presets | tco | solve | simulate | report``.
+"""The command line: ``rlqueue presets | tco | solve | simulate | measure | report``.
 
 Answers go to stdout; errors go to stderr with exit status 2, and so does the progress of what takes long.
 """
@@ -58,6 +58,12 @@ def _parser() -> argparse.ArgumentParser:
     _scenario(one)
     one.add_argument("--seed", type=int, default=0, help="of the draws: the same seed gives the same run")
     one.add_argument("--steps", type=int, default=200, help="training steps")
+    one = command("measure", _measure, _show_measured, "what the logs of a run say: one table, its means, who waits")
+    one.add_argument(
+        "log", nargs="+", metavar="LOG", help="console output, JSON lines or a W&B export; several of one run"
+    )
+    one.add_argument("--framework", metavar="NAME", help="whose log it is, if its names don't tell")
+    one.add_argument("--out", metavar="CSV", help="write the table of steps here")
     one = command(
         "report", _report, _show_report, "every table and figure of the source report, beside what was printed"
     )
@@ -143,6 +149,33 @@ def _simulate(options: argparse.Namespace) -> dict[str, Any]:
     return answer(run.settled, run.operating_point) | run.last_part | more
 
 
+def _measure(options: argparse.Namespace) -> dict[str, Any]:
+    from rlqueue.logs.report import summary
+
+    measured = read_logs(options.log, options.framework)
+    if options.out:
+        try:
+            measured.table.to_csv(options.out)
+        except OSError as error:
+            raise ValueError(f"--out {options.out!r} cannot be written: {error.strerror or error}") from error
+    return summary(measured)
+
+
+def read_logs(paths: Sequence[str], framework: str | None) -> Any:
+    """The logs of a run, with a bar on a terminal."""
+    from tqdm import tqdm
+
+    from rlqueue.logs import Measured
+
+    with tqdm(unit="B", unit_scale=True, file=sys.stderr, disable=None, leave=False, desc="reading") as bar:
+
+        def tell(done: int, size: int) -> None:
+            bar.total = size
+            bar.update(done - bar.n)
+
+        return Measured.from_log([Path(each) for each in paths], framework, progress=tell)
+
+
 def _report(options: argparse.Namespace) -> dict[str, Any]:
     try:
         from rlqueue.report.assumptions import Assumptions
@@ -174,6 +207,13 @@ def _show_report(written: Mapping[str, Any]) -> None:
     print(f"{written['page']}: {written['tables']} tables, {written['figures']} figures, {written['images']} images")
     if written["missing"]:
         print(f"missing: {written['missing']}")
+
+
+def _show_measured(found: Mapping[str, Any]) -> None:
+    from rlqueue.logs.report import shown
+
+    for line in shown(found):
+        print(line)
 
 
 def _show(values: Mapping[str, Any]) -> None:

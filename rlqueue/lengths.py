@@ -86,14 +86,14 @@ def truncated_fractions(log_median: np.ndarray, sigma: np.ndarray | float, max_t
     """Share of responses cut at the maximum: ``Phi((mu - ln M) / s)``; arrays that broadcast."""
     log_median, sigma = np.broadcast_arrays(np.asarray(log_median, float), np.asarray(sigma, float))
     over = log_median - math.log(max_tokens)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         return np.where(sigma > 0, _normal_cdf(over / sigma), (over >= 0).astype(float))
 
 
 def _parts(log_median: np.ndarray, sigma: np.ndarray, max_tokens: float) -> tuple[np.ndarray, np.ndarray]:
     """What uncut and what cut responses bring to the mean [token]."""
     room = math.log(max_tokens) - log_median
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         reach = np.where(sigma > 0, room / sigma, np.where(room >= 0, np.inf, -np.inf))
     return np.exp(log_median + sigma**2 / 2) * _normal_cdf(reach - sigma), max_tokens * _normal_cdf(-reach)
 
@@ -162,11 +162,11 @@ class ResponseLengths:
         return self._survival(self.group_size)
 
     def _survival(self, n: int) -> np.ndarray:
-        with np.errstate(divide="ignore"):  # the logarithm of no token is where the law wants it
-            x = np.log(np.linspace(0.0, self.max_tokens, POINTS)) - self.log_median
+        x = _log_steps(self.max_tokens) - self.log_median
         if self.sigma:
             law = _standard_law(self.sigma_between_prompts / self.sigma, self.sigma_within_group / self.sigma, n)
-            survival = 1.0 - law(np.clip(x / self.sigma, -_REACH, _REACH))
+            with np.errstate(over="ignore"):  # a spread next to nothing
+                survival = 1.0 - law(np.clip(x / self.sigma, -_REACH, _REACH))
         else:
             survival = (x < 0).astype(float)
         survival[0], survival[-1] = 1.0, 0.0
@@ -183,6 +183,12 @@ class ResponseLengths:
             return self.mean_tokens
         alive = 1.0 - (1.0 - self.group_survival) ** groups
         return float(np.trapezoid(alive, dx=self.max_tokens / (POINTS - 1)))
+
+
+@lru_cache(maxsize=64)
+def _log_steps(max_tokens: float) -> np.ndarray:
+    with np.errstate(divide="ignore"):  # the logarithm of no token is where the law wants it
+        return np.log(np.linspace(0.0, max_tokens, POINTS))
 
 
 @lru_cache(maxsize=64)
@@ -205,10 +211,10 @@ def _all_below(x: np.ndarray, between: float, within: float, n: int) -> np.ndarr
     """
     if n == 1 or 0.0 in (between, within):
         return _normal_cdf(x / math.hypot(between, within)) ** (n if within else 1)
-    low = np.clip((x - 7.0 * within) / between, -_REACH, _REACH)
-    half = 0.5 * (np.clip((x + 6.0 * within) / between, -_REACH, _REACH) - low)
-    z = low[:, None] + half[:, None] * (1.0 + _NODE)
     with np.errstate(over="ignore"):  # a spread next to nothing
+        low = np.clip((x - 7.0 * within) / between, -_REACH, _REACH)
+        half = 0.5 * (np.clip((x + 6.0 * within) / between, -_REACH, _REACH) - low)
+        z = low[:, None] + half[:, None] * (1.0 + _NODE)
         t = (x[:, None] - between * z) / within
     density = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
     return _normal_cdf(low) + half * ((density * _power(_normal_cdf(t), n)) @ _WEIGHT)

@@ -49,7 +49,11 @@ def solve(scenario: Scenario) -> OperatingPoint:
         OperatingPoint of kind "closed form", with the binding constraint and the one behind it (the constraint that binds
         once the first is lifted).
     """
-    record = rates(scenario)
+    return solve_record(scenario, rates(scenario))
+
+
+def solve_record(scenario: Scenario, record: np.ndarray) -> OperatingPoint:
+    """The same from the scenario's record of rates, in which the share filtered may be another one than its law's."""
     point = _points(scenario, record)[0]
     return _operating_point(scenario, point, _next_constraint(scenario, record, int(point["binding"])))
 

@@ -103,10 +103,16 @@ def train_flops(scenario: Scenario) -> float:
 @lru_cache(maxsize=512)
 def rates(scenario: Scenario) -> np.ndarray:
     """The record of one scenario: array of shape (1,) and dtype ``RATES``, read-only."""
-    record = np.zeros(1, RATES)
-    for name, value in _values(scenario).items():
-        record[name] = value
+    record = record_of(scenario, filtered_fraction(scenario))
     record.flags.writeable = False
+    return record
+
+
+def record_of(scenario: Scenario, filtered: float) -> np.ndarray:
+    """The same, a new one, with that share of finished groups filtered."""
+    record = np.zeros(1, RATES)
+    for name, value in _values(scenario, filtered).items():
+        record[name] = value
     return record
 
 
@@ -123,7 +129,7 @@ def rates_grid(scenario: Scenario, axes: Mapping[str, np.ndarray]) -> np.ndarray
     return grid
 
 
-def _values(s: Scenario) -> dict[str, float]:
+def _values(s: Scenario, filtered: float) -> dict[str, float]:
     lengths = lengths_of(s)
     peak = s.trainer_gpu.dense_bf16_flops_per_s
     return {
@@ -140,7 +146,7 @@ def _values(s: Scenario) -> dict[str, float]:
         "updates": s.updates_per_step,
         "publish_steps": s.steps_per_publication,
         "oversampling": s.oversampling_factor,
-        "filtered": min(filtered_fraction(s), 1.0 - 1e-9),  # 1 would ask for a division by zero
+        "filtered": min(filtered, 1.0 - 1e-9),  # 1 would ask for a division by zero
         "surplus": s.surplus_fraction,
         "failed": _failed_fraction(s),
         "train_gpu_s": train_flops(s) / (s.mfu * peak),

@@ -87,7 +87,7 @@ def visit(chromium: Browser):
     with contextlib.ExitStack() as closing:
         visits: list[Visit] = []
 
-        def opened(server: Server, *, path: str = "", width: int = 1280) -> Visit:
+        def opened(server: Server, *, path: str = "", width: int = 1280, drawn: bool = True) -> Visit:
             context = chromium.new_context(viewport={"width": width, "height": 900})
             closing.callback(context.close)
             made = Visit(page=context.new_page())
@@ -97,7 +97,8 @@ def visit(chromium: Browser):
             made.page.on("console", lambda message: message.type == "error" and made.errors.append(message.text))
             made.page.on("pageerror", lambda error: made.errors.append(str(error)))
             made.page.goto(server.url + path)
-            made.page.wait_for_selector(".rlq-plots[data-drawn]", timeout=60_000)
+            if drawn:
+                made.page.wait_for_selector(".rlq-plots[data-drawn]", timeout=60_000)
             return made
 
         yield opened

@@ -3,10 +3,8 @@
 import dataclasses
 import re
 
-import nbformat
 import pytest
 from intruder import Intruder, connected
-from serving import serve
 from test_explorer import text
 
 from rlqueue import Scenario
@@ -288,17 +286,6 @@ def test_nothing_is_cut_off_or_wider_than_the_screen(visit, explorer, width):
             assert here.page.evaluate(CUT_OFF) == []
 
 
-STUCK = """
-import dataclasses
-
-from rlqueue.app.explorer import page
-from rlqueue.app.state import State, opened
-
-state = opened("slime-qwen3-235b")
-page(State(preset=state.preset, scenario=dataclasses.replace(state.scenario, cluster_gpus=0, solve_rate_mean=1.0)))
-"""
-
-
 # Each first number of the cards that was on the page, and what was said then of how it was got.
 NOTED = """() => { window.seen = []; new MutationObserver(() => {
     const number = document.querySelector('.rlq-number');
@@ -342,18 +329,3 @@ def test_a_move_draws_what_is_simulated_and_rest_refines_it_until_the_next_move(
     bands = here.page.evaluate(DRAWN, "wait")[0]
     assert len(bands[0]) == 2 * len(final.frame.splits)
     assert here.page.evaluate(DRAWN, "map")[0][2] == figures(final)["map"]["data"][0]["z"].tolist()
-
-
-def test_a_scenario_that_gets_nowhere_says_why_and_the_page_lives_on(visit, tmp_path):
-    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(STUCK)])
-    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(made, tmp_path / "explorer.ipynb")
-    with serve(tmp_path) as server:
-        here = visit(server)
-        here.page.locator(".rlq-doubt", has_text="nearly every group is filtered").wait_for(timeout=60_000)
-        assert "The simulated run stalls" in here.page.locator(".rlq-doubt").inner_text()
-        here.press(NAMES["generator_gpus"], "ArrowLeft")
-        here.page.locator(".rlq-doubt", has_text="nearly every group is filtered").wait_for(timeout=60_000)
-        here.page.get_by_role("button", name="Reset").click()
-        here.page.locator(".rlq-doubt").wait_for(state="detached")
-        shows(here, opened("slime-qwen3-235b"))

@@ -23,6 +23,9 @@ KEY_COLUMNS = {
     "slime_process": ["step"],
     "slime_hosted_cost": ["step"],
     "report_series": ["figure", "series", "x"],
+    "drift_presets": ["key"],
+    "drift_series": ["key", "step"],
+    "curriculum_series": ["series", "step"],
     "weight_sync_times": ["framework", "llm", "gpu", "method"],
 }
 

@@ -12,7 +12,7 @@ from rlqueue import Scenario, simulate, solve
 from rlqueue.app import controls, inside, inside_panels, inside_shares
 from rlqueue.app import page as parts
 from rlqueue.app.inside import Inside, stamp
-from rlqueue.app.inside_figures import figures
+from rlqueue.app.inside_figures import NAMES, figures
 from rlqueue.app.inside_runs import Shown, short, short_steps, slices
 from rlqueue.app.inside_shares import FATES, generator_shares, long_run, token_shares, trainer_shares
 from rlqueue.app.inside_times import (
@@ -330,7 +330,7 @@ def test_the_chance_error_is_about_the_spread_of_the_wait_over_seeds():
 
 def test_every_figure_of_every_run_can_be_drawn_and_says_what_its_colours_mean(run):
     found = figures(shown(run), 6)
-    assert list(found) == ["timeline", "levels", "spent", "staleness", "durations"]
+    assert tuple(found) == NAMES
     for figure in found.values():
         assert figure["layout"]["title"]["text"]
         assert figure["layout"]["meta"]["key"]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 
@@ -25,9 +27,26 @@ def main() -> None:
     if not any(notebooks.glob("*.ipynb")):
         parser.error(f"--notebooks={notebooks} must hold a notebook: there is none")
 
-    from rlqueue.app.server import run  # after the arguments: importing Voila takes a second
+    compiling = _compile_once()
+    from rlqueue.app.server import run  # after the arguments, and meanwhile: importing Voila takes a second
 
+    if compiling.wait():
+        raise SystemExit(compiling.returncode)
     run(notebooks, host=arguments.host, port=arguments.port, browser=not arguments.no_browser, options=options)
+
+
+def _compile_once() -> subprocess.Popen:
+    """Have the simulation compiled and kept on disk before a kernel needs it: a minute that no visitor should wait.
+
+    In a process of its own, so that the server carries no compiler; where the code is there already it takes two seconds.
+    """
+    say = "Preparing the simulation (compiled once after an installation or update: up to a minute) ..."
+    print(say, file=sys.stderr, flush=True)  # noqa: T201  a person waits at the terminal
+    code = (
+        "from rlqueue import Scenario, simulate, solve; s = Scenario.from_data('slime-qwen3-235b'); "
+        "solve(s); simulate(s, steps=1)"
+    )
+    return subprocess.Popen([sys.executable, "-c", code])  # noqa: S603  our own code
 
 
 def _own_notebooks() -> Path:

@@ -9,6 +9,7 @@ then calls ``board.show(state, moved)``. The board holds no other truth than tha
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from html import escape
@@ -19,10 +20,11 @@ import ipywidgets as widgets
 from rlqueue.app import controls, origins
 from rlqueue.app.controls import Control
 from rlqueue.app.guard import guarded, reported
+from rlqueue.app.moving_knobs import applies
 from rlqueue.app.page import box, choice
 from rlqueue.app.state import State, kind_of, opened, preset_row, with_value
 from rlqueue.cost import usd_per_gpu_hour
-from rlqueue.presets import preset, preset_names
+from rlqueue.presets import preset_names
 from rlqueue.scenario import Scenario
 from rlqueue.tco import tco
 
@@ -54,6 +56,9 @@ class Board:
         self._about = widgets.HTML()
         self.holders = {control: controls.widget(control, state) for control in knobs}
         self.hints = {control: widgets.HTML() for control in self.holders}
+        self._blocks = {
+            control: box("rlq-control", [self.holders[control], self.hints[control]]) for control in self.holders
+        }
         self.show(state)
         guarded(self.preset, self._chosen, status)
         for control, holder in self.holders.items():
@@ -65,8 +70,8 @@ class Board:
         return box("rlq-header", [self.preset, self.again, *more, self._about])
 
     def block(self, control: Control) -> widgets.Box:
-        """One control with its hint."""
-        return box("rlq-control", [self.holders[control], self.hints[control]])
+        """One control with its hint; it is left out while its knob has no say."""
+        return self._blocks[control]
 
     def blocks(self, knobs: Sequence[Control], name: str = "rlq-sliders") -> widgets.Box:
         """Some controls side by side, where the page is wide enough."""
@@ -85,6 +90,7 @@ class Board:
             self._loading = False
         for control, line in self.hints.items():
             line.value = hint(control, state)
+            self._blocks[control].layout.display = "" if applies(control, state.scenario) else "none"
         if controls.PRICE in self.holders:
             price = usd_per_gpu_hour(state.scenario)
             self.holders[controls.PRICE].placeholder = f"{price:.2f} (cost of ownership)"
@@ -94,15 +100,15 @@ class Board:
         if self._loading:
             return
         scenario = with_value(self.state.scenario, control.knob, controls.meant(control, change["new"]))
-        self._go(State(preset=self.state.preset, scenario=scenario), control)
+        self._go(dataclasses.replace(self.state, scenario=scenario), control)
 
     def _chosen(self, change: dict[str, Any]) -> None:
         if not self._loading:
-            self._go(opened(change["new"]), None)
+            self._go(opened(change["new"], self.state.opening), None)
 
     def _back(self, _: Any) -> None:
         self._reset()
-        self._go(opened(self.state.preset), None)
+        self._go(opened(self.state.preset, self.state.opening), None)
 
 
 def about(state: State) -> str:
@@ -116,7 +122,7 @@ def hint(control: Control, state: State) -> str:
     kind = kind_of(state, control.knob)
     tag = ""
     if kind in {"assumed", "calibrated", "changed"}:
-        fact = preset(state.preset).get(control.knob)
+        fact = state.facts.get(control.knob)
         tag = origins.kind_tag(kind, fact.note if fact and kind != "changed" else "set on this page")
     strong = price_words(state.scenario) if control is controls.PRICE else controls.effect(control, state)
     strong = f"<b>{escape(strong)}</b>" if strong else ""

@@ -25,6 +25,8 @@ from rlqueue.provenance import table
 from rlqueue.scenario import Scenario
 
 NO_PRICE = "none"
+LONGEST_TEXT = 20_000
+"""Of what a page may send for a text; a measured series of a thousand steps is shorter."""
 IN_STEP = ("colocated-sync", "sync", "one-step-off")
 """Schedules that leave a staleness budget nothing to decide."""
 KNOBS = {each.name: each for each in fields(Scenario)}
@@ -37,9 +39,10 @@ class Control:
     Attributes:
         knob: name in ``Scenario``; ``node.usd_per_kwh`` reaches into a part.
         label: a few words. unit, meaning: the knob's own unless given.
-        shape: ``even`` or ``log`` (a slider with stops evenly apart, or by a factor), ``choice``, ``price`` (a number or empty).
+        shape: ``even`` or ``log`` (a slider with stops evenly apart, or by a factor), ``choice``, ``price`` (a number or empty),
+            ``text``.
         low, high: reach of the slider. step: between two stops; of a ``log`` slider in powers of ten.
-        shown: Python format of a stop.
+        shown: Python format of a stop. named: further stops that have a word of their own, such as 0 for "off".
     """
 
     knob: str
@@ -51,6 +54,7 @@ class Control:
     shown: str = "g"
     unit: str = ""
     meaning: str = ""
+    named: tuple[tuple[float, str], ...] = ()
 
     @property
     def explained(self) -> str:
@@ -119,7 +123,8 @@ def _marks(control: Control, low: float, high: float) -> frozenset[float]:
         steps = math.floor((high - low) / control.step + 1e-9)
         found = [round(low + control.step * k, 9) for k in range(steps + 1)]
     whole = control.knob in KNOBS and KNOBS[control.knob].type is int
-    return frozenset(int(value) if whole else float(value) for value in found if low <= value <= high)
+    found = [value for value in found if low <= value <= high] + [value for value, _ in control.named]
+    return frozenset(int(value) if whole else float(value) for value in found)
 
 
 @cache
@@ -146,6 +151,8 @@ def label(control: Control, value: float, state: State) -> str:
     """A stop as it stands beside the slider."""
     if control is SPLIT:
         return f"{frame(state.scenario).gpus - value} : {value}"
+    if value in (names := dict(control.named)):
+        return names[value]
     return format(value, control.shown)
 
 
@@ -176,7 +183,7 @@ def widget(control: Control, state: State) -> widgets.Widget:
     }
     if control.shape == "choice":
         return widgets.Dropdown(options=options(control.knob), **common)
-    if control.shape == "price":
+    if control.shape in {"price", "text"}:
         return widgets.Text(continuous_update=False, **common)
     return widgets.SelectionSlider(options=_labelled(control, state), continuous_update=True, **common)
 
@@ -219,7 +226,14 @@ def checked(control: Control, holder: widgets.Widget) -> Callable[[Any], str]:
             right = False
         return "" if right else f"must be empty or a number of dollars in [0, {high:g}]"
 
-    return price if control.shape == "price" else place
+    def text(sent: Any) -> str:
+        return (
+            ""
+            if isinstance(sent, str) and len(sent) <= LONGEST_TEXT
+            else f"must be text of at most {LONGEST_TEXT} letters"
+        )
+
+    return {"price": price, "text": text}.get(control.shape, place)
 
 
 def effect(control: Control, state: State) -> str:

@@ -126,7 +126,7 @@ class Inside:
     def _draw(self) -> None:
         found = self.shown
         named = stamp(found.scenario, self.seed, self.steps, full=found.full)
-        self._plots.update(figures(found, self.steps) if found.done_steps else {}, stamp=named)
+        self._plots.update(figures(found, self.steps), stamp=named)
 
     def _progress(self, done: float) -> None:
         words = inside_panels.simulated_words(self.shown, self.seed) + inside_panels.progress_words(done)

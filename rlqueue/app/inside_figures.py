@@ -26,8 +26,14 @@ NAMED_FROM = 0.07
 """Shares from this on carry their number inside the bar."""
 
 
+NAMES = ("timeline", "levels", "spent", "staleness", "durations")
+"""The figures in the order in which they stand on the page."""
+
+
 def figures(shown: Shown, steps: int) -> dict[str, dict[str, Any]]:
-    """All figures by name, in the order in which they stand on the page; ``steps``: how many the first two show."""
+    """All figures by name, empty for a run without a step; ``steps``: how many the first two show."""
+    if not shown.done_steps:
+        return {name: {"data": [], "layout": {}} for name in NAMES}
     return {
         **over_time(shown, steps),
         "spent": where_it_went(shown),

@@ -10,7 +10,6 @@ from html import escape
 from typing import Any
 
 from rlqueue.app.state import State, kind_of, value_of
-from rlqueue.presets import preset
 from rlqueue.provenance import Quantity, Source, quantities, sources, table
 from rlqueue.scenario import Scenario
 
@@ -33,7 +32,7 @@ class Row:
 
 def knob_rows(state: State) -> list[Row]:
     """Every knob of the scenario, in the scenario's order."""
-    facts, rows = preset(state.preset), []
+    facts, rows = state.facts, []
     for each in fields(Scenario):
         if each.name == "name":
             continue

@@ -7,13 +7,13 @@ voila.json beside this file; nothing is read from the folder where it starts.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+from tornado.ioloop import IOLoop
 from tornado.web import HTTPError, RedirectHandler
 from voila.app import Voila
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
@@ -24,7 +24,20 @@ from voila.tornado.treehandler import TornadoVoilaTreeHandler
 from rlqueue.app.assets import ROUTE, AssetHandler, page_assets
 
 HERE = Path(__file__).parent
-FIRST_PAGE = "explorer.ipynb"
+ORDER = (
+    "explorer",
+    "inside_one_run",
+    "which_prompts_teach",
+    "what_if_answers_grow",
+    "plan",
+    "your_run",
+    "compare",
+    "validation",
+    "report",
+)
+"""Notebooks in the order of the links between the pages; the first one there is also the one at /. Others follow by name."""
+HEATED = ("explorer", "inside_one_run", "which_prompts_teach", "what_if_answers_grow")
+"""Pages for which a kernel stands ready: those whose figures one drags. Each takes 100 to 160 MB, and 3 s of a core to start."""
 PROTOCOL = "v1.kernel.websocket.jupyter.org"
 MOST_OFFSETS = 64  # six parts of a message and their end, and a page's controls send no buffers
 
@@ -61,7 +74,11 @@ class KernelHandler(VoilaKernelWebsocketHandler):
 
 
 class PageServer(Voila):
-    """`Voila`, for a folder of notebooks, with the page of `FIRST_PAGE` (or of the first notebook) at /."""
+    """`Voila`, for a folder of notebooks, with the first of them at /.
+
+    The first page's kernel is heated at once, the others' one after the other when that is done: all at the same time, as Voila
+    does it, the first visitor would wait for eight.
+    """
 
     name = "voila"  # the section of voila.json, and Voila's templates, go by this name
 
@@ -79,12 +96,19 @@ class PageServer(Voila):
         }
         ours["pages"] = [
             {"name": path.stem, "title": _title(path), "url": f"{self.base_url}voila/render/{path.name}"}
-            for path in _pages(Path(self.root_dir))
+            for path in pages(Path(self.root_dir))
         ]
         self.voila_configuration.config.VoilaConfiguration.resources = {"rlqueue": ours}
 
     def init_settings(self) -> dict[str, Any]:
+        first = pages(Path(self.root_dir))[0]
+        self.config.VoilaKernelManager.kernel_pools_config = {"default": {"pool_size": 0}, first.name: {"pool_size": 1}}
         return super().init_settings() | {"compress_response": True}
+
+    def listen(self) -> None:
+        if self.voila_configuration.preheat_kernel:
+            IOLoop.current().add_callback(_heat, self.kernel_manager, heated(Path(self.root_dir)))
+        super().listen()
 
     def init_handlers(self) -> list[tuple]:
         dropped = (VoilaContentsHandler, TornadoVoilaTreeHandler)
@@ -95,7 +119,7 @@ class PageServer(Voila):
             if handler not in dropped
         ]
         base = self.server_url
-        first = _pages(Path(self.root_dir))[0]
+        first = pages(Path(self.root_dir))[0]
         return [
             (base + ROUTE, AssetHandler, {"assets": self.assets}),
             (base, RedirectHandler, {"url": f"{self.base_url}voila/render/{first.name}", "permanent": False}),
@@ -103,35 +127,40 @@ class PageServer(Voila):
         ]
 
 
-def _pages(folder: Path) -> list[Path]:
-    """The folder's notebooks, the first page first."""
-    return sorted(folder.glob("*.ipynb"), key=lambda path: (path.name != FIRST_PAGE, path.name))
+def pages(folder: Path) -> list[Path]:
+    """The folder's notebooks in the order of their links."""
+    places = {name: place for place, name in enumerate(ORDER)}
+    return sorted(folder.glob("*.ipynb"), key=lambda path: (places.get(path.stem, len(ORDER)), path.name))
+
+
+def heated(folder: Path) -> list[str]:
+    """The notebooks for which kernels stand ready, the first page first."""
+    first, *others = pages(folder)
+    return [first.name, *(each.name for each in others if each.stem in HEATED)]
+
+
+async def _heat(manager: Any, names: list[str]) -> None:
+    """Fill the pools of these notebooks, each when the one before has run; the first is being filled already."""
+    for name in names:
+        if name not in manager.kernel_pools_config:
+            manager.kernel_pools_config = manager.kernel_pools_config | {name: {"pool_size": 1}}
+            manager.fill_if_needed(delay=0, notebook_name=name)
+        started = list(manager._pools.get(name, ()))  # noqa: SLF001  Voila has no other way to know when a kernel is ready
+        if started:
+            await asyncio.wait(started)
+            await asyncio.wait([each.result()["task"] for each in started if not each.exception()] or started)
 
 
 def _title(notebook: Path) -> str:
-    """What a notebook calls itself: the heading of its first cell."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    """By what name other pages link to a notebook: ``nav`` in its metadata, or else the heading of its first cell."""
+    held = json.loads(notebook.read_text(encoding="utf-8"))
+    cells = held["cells"]
     heading = "".join(cells[0]["source"]).partition("\n")[0] if cells else ""
-    return heading.lstrip("# ") or notebook.stem
-
-
-def compile_once() -> None:
-    """Have the simulation compiled and kept on disk before a kernel needs it: a minute that no visitor should wait.
-
-    In a process of its own, so that the server carries no compiler; where the code is there already it takes two seconds.
-    """
-    say = "Preparing the simulation (compiled once after an installation or update: up to a minute) ..."
-    print(say, file=sys.stderr, flush=True)  # noqa: T201  a person waits at the terminal
-    code = (
-        "from rlqueue import Scenario, simulate, solve; s = Scenario.from_data('slime-qwen3-235b'); "
-        "solve(s); simulate(s, steps=1)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603  our own code
+    return held["metadata"].get("nav") or heading.lstrip("# ") or notebook.stem
 
 
 def run(notebooks: Path, *, host: str, port: int, browser: bool, options: list[str]) -> None:
     """Serve a folder of notebooks until interrupted; `options` are Voila's own, and win over voila.json."""
-    compile_once()
     argv = [str(notebooks), f"--port={port}", f"--Voila.ip={host}", "--Voila.port_retries=0", *options]
     if not browser:
         argv.append("--no-browser")

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from rlqueue.advice import splits
+from rlqueue.app.linked import LINKED
 from rlqueue.presets import preset, preset_names
-from rlqueue.provenance import quantities, table
+from rlqueue.provenance import Quantity, quantities, table
 from rlqueue.rates import rates
 from rlqueue.scenario import Scenario
 
@@ -19,15 +20,24 @@ BEYOND_FULL = 1.25
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """The scenario as it stands, and the name of the preset it is compared with."""
+    """The scenario as it stands, and the name of the preset it is compared with.
+
+    ``opening``: an entity of data/page_openings.csv, whose knobs a page puts over every preset's; "" for none.
+    """
 
     preset: str
     scenario: Scenario
+    opening: str = ""
 
     @property
     def start(self) -> Scenario:
-        """The preset's scenario, as it was before anything was moved."""
-        return started(self.preset)
+        """The preset's scenario as the page opens with it, before anything was moved."""
+        return started(self.preset, self.opening)
+
+    @property
+    def facts(self) -> dict[str, Quantity]:
+        """The knobs that ``start`` names, with their sources."""
+        return preset(self.preset) | quantities("page_openings", self.opening)
 
     @property
     def untouched(self) -> bool:
@@ -35,15 +45,16 @@ class State:
 
 
 @cache
-def started(name: str) -> Scenario:
-    """The scenario of a preset. Raises ValueError for an unknown one."""
-    return Scenario.from_data(name)
+def started(name: str, opening: str = "") -> Scenario:
+    """The scenario of a preset, with a page's opening over it. Raises ValueError for an unknown one."""
+    over = {knob: fact.value for knob, fact in quantities("page_openings", opening).items()}
+    return dataclasses.replace(Scenario.from_data(name), **over)
 
 
-def opened(name: str = "") -> State:
+def opened(name: str = "", opening: str = "") -> State:
     """The state a page opens with: a preset, the first one unless named."""
     name = name or preset_names()[0]
-    return State(preset=name, scenario=started(name))
+    return State(preset=name, scenario=started(name, opening), opening=opening)
 
 
 @cache
@@ -62,7 +73,7 @@ def value_of(scenario: Scenario, knob: str) -> Any:
 
 
 def with_value(scenario: Scenario, knob: str, value: Any) -> Scenario:
-    """The scenario with one knob moved. The split moves as one: what the generator gets the trainer gives.
+    """The scenario with one knob moved, and with it those that can't stay as they are (``linked``).
 
     Raises:
         ValueError: the scenario would be impossible; the message names field, value and limit.
@@ -70,10 +81,8 @@ def with_value(scenario: Scenario, knob: str, value: Any) -> Scenario:
     head, _, inner = knob.partition(".")
     if inner:
         return dataclasses.replace(scenario, **{head: dataclasses.replace(getattr(scenario, head), **{inner: value})})
-    if knob == "generator_gpus":
-        gpus = scenario.trainer_gpus + scenario.generator_gpus
-        return dataclasses.replace(scenario, generator_gpus=value, trainer_gpus=gpus - value)
-    return dataclasses.replace(scenario, **{knob: value})
+    together = LINKED.get(knob)
+    return dataclasses.replace(scenario, **{knob: value} | (together(scenario, value) if together else {}))
 
 
 def kind_of(state: State, knob: str) -> str:
@@ -83,7 +92,7 @@ def kind_of(state: State, knob: str) -> str:
     head, _, inner = knob.partition(".")
     if inner:
         return quantities("h200_tco", value_of(state.start, head))[inner].kind
-    facts = preset(state.preset)
+    facts = state.facts
     return facts[knob].kind if knob in facts else "default"
 
 

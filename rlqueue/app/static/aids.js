@@ -43,6 +43,7 @@ export default {
       if (root?.contains(el)) help(root);
     };
     document.addEventListener("plots-drawn", drawn);
+    document.dispatchEvent(new CustomEvent("page-there"));
     return () => document.removeEventListener("plots-drawn", drawn);
   },
 };

@@ -9,6 +9,10 @@ const state = (name) => {
 const starting = () => document.body.dataset.state === "starting";
 
 document.addEventListener("plots-drawn", () => starting() && state("ready"));
+// A page may open with its plots hidden: then nothing will be drawn.
+document.addEventListener("page-there", () =>
+  setTimeout(() => starting() && [...document.querySelectorAll(".rlq-plots")].every((plots) => !plots.clientWidth) && state("ready"), 1000),
+);
 document.addEventListener("kernel-lost", () => state("lost"));
 // The back button brings back a page whose kernel ended when it was left.
 window.addEventListener("pageshow", (event) => event.persisted && location.reload());

@@ -1,0 +1,52 @@
+"""Our names for what a step's record holds, with unit and meaning, in the order of the table."""
+
+COLUMNS = {
+    "step_s": ("s", "wall-clock time of the step"),
+    "wait_s": ("s", "the trainer waits for rollouts"),
+    "train_s": ("s", "the trainer computes: log-probabilities, advantages, updates"),
+    "sync_s": ("s", "weights are published to the generator"),
+    "offload_s": ("s", "weights and optimizer move between GPU and host"),
+    "evaluation_s": ("s", "evaluation inside the step"),
+    "checkpoint_s": ("s", "saving a checkpoint inside the step"),
+    "other_s": ("s", "the rest of the step"),
+    "trainer_wait_ratio": ("1", "wait / (wait + train + sync)"),
+    "not_training_ratio": ("1", "share of the step in which the trainer does not compute"),
+    "generate_s": ("s", "the generator's time for a batch"),
+    "generator_step_s": ("s", "step of the generation side, where it logs its own"),
+    "generator_wait_s": ("s", "the generation side waits for new weights"),
+    "rollout_s": ("s", "mean time of a rollout"),
+    "rollout_max_s": ("s", "longest rollout of the batch"),
+    "group_s": ("s", "mean time of a group until its last rollout"),
+    "samples": ("1", "rollouts trained in the step"),
+    "groups": ("1", "groups trained in the step"),
+    "tokens": ("token", "prompt and response tokens trained in the step"),
+    "mean_prompt_tokens": ("token", "mean prompt"),
+    "mean_response_tokens": ("token", "mean response"),
+    "mean_sequence_tokens": ("token", "mean prompt and response"),
+    "max_response_tokens": ("token", "longest response"),
+    "truncated_ratio": ("1", "share of rollouts cut at the maximum length"),
+    "trained_tokens_per_s": ("token/s", "trained tokens over the step's wall-clock time"),
+    "computing_tokens_per_s": ("token/s", "trained tokens over the time computing, as logged"),
+    "delivered_tokens_per_s": ("token/s", "tokens of the batch over the generation side's step, as logged"),
+    "decode_tokens_per_s_per_gpu": ("token/s", "sampled tokens per generator GPU, as logged"),
+    "mfu_computing": ("1", "model FLOP/s over peak while computing, as logged"),
+    "staleness_versions": ("version", "mean staleness of what was trained"),
+    "staleness_max_versions": ("version", "largest staleness of what was trained"),
+    "in_flight_staleness_versions": ("version", "the part of it that arose in flight"),
+    "in_queue_staleness_versions": ("version", "the part of it that arose in the queue"),
+    "offered_staleness_versions": ("version", "mean staleness of the groups offered, recycled ones included"),
+    "lead_versions": ("version", "steps that generation is ahead of the newest weights"),
+    "queued_groups": ("1", "finished groups waiting"),
+    "in_flight_rollouts": ("1", "rollouts being generated"),
+    "concurrency": ("1", "rollouts allowed at once"),
+    "dropped_groups": ("1", "groups thrown away"),
+    "dropped_samples": ("1", "rollouts thrown away"),
+    "discarded_ratio": ("1", "share of what was generated that was thrown away"),
+    "tool_calls_s": ("s", "mean time in tool calls of a rollout"),
+    "reward": ("1", "mean reward"),
+}
+"""name: (unit, meaning)"""
+RATIOS = (*(name for name in COLUMNS if name.endswith("_ratio")), "mfu_computing")
+"""Lie in [0, 1]; a logged number outside is no share and is not taken."""
+SIGNED = ("reward",)
+"""May be below zero."""
