@@ -124,7 +124,8 @@ def solve_rate_means(run: Run) -> np.ndarray:
 
 def _first_rates(run: Run) -> np.ndarray:
     """Solve rates at the start: of the pool, or of those that stand for an endless one; NaN where there are none."""
-    return _rates(pool(run.scenario, run.seed) * np.exp(run.scenario.solve_rate_logit_shift))
+    odds = pool(run.scenario, run.seed, int(run.world.clock["tenant"]))
+    return _rates(odds * np.exp(run.scenario.solve_rate_logit_shift))
 
 
 def _rates(odds: np.ndarray) -> np.ndarray:
