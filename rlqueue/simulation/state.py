@@ -60,7 +60,7 @@ PARAMS = _record(
 
 CLOCK = _record(
     i8="events status version step update trainer ended started groups current retry_head retries flight "
-    "free_slots counted fill queue_head queue_end spans rollouts series stride joined timers cause lent_open "
+    "free_slots sent counted fill queue_head queue_end spans rollouts series stride joined timers cause lent_open "
     "next_timer oldest sandboxes running rollouts_done groups_done dispatched failed aborted preempted starts "
     "truncated trainer_holds sources changed epoch taught judged informative all_solved unqualified repeated "
     "step_limit",
@@ -72,9 +72,9 @@ the odds of every prompt by."""
 
 SLOT = _record(
     i8="group version joined",
-    f8="context end left segment length pending lag dispatched ready first at prompt_tokens",
-    i4="rollout attempt state replica turn turns dies tries starts fails home moved previous next has_sandbox preempted "
-    "solved",
+    f8="context end left segment length pending lag dispatched ready first at",
+    i4="rollout attempt state replica turn turns dies tries starts home previous next preempted",
+    i1="fails moved has_sandbox solved",
 )
 """One slot and the rollout in it. ``context`` is less the replica's token clock while the request runs."""
 
@@ -88,7 +88,8 @@ REPLICA = _record(
 GROUP = _record(
     f8="log_mean dispatched finished trained sampled lost longest lag",
     i8="version ended_version finished_version trained_version",
-    i4="cohort sent ended solved step fate prompt course cut informative",
+    i4="cohort ended solved step prompt course cut",
+    i1="fate informative",
 )
 
 COHORT = _record(i4="members accepted taken closed")
