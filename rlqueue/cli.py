@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from rlqueue.cost import cost
+from rlqueue.drift_presets import drift_names, growth_knobs
+from rlqueue.from_csv import pass_rate_file, series_file
 from rlqueue.presets import preset, preset_names, reported
 from rlqueue.provenance import table
 from rlqueue.refusal import require_known
@@ -54,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     _settable(one, "usd_per_kwh=0.12")
     one = command("solve", _solve, _show, "operating point and bill of a scenario, by closed form")
     _scenario(one)
+    one = command("course", _course, _show_course, "a whole run by closed form: how it moves, and what it costs in all")
+    _scenario(one)
+    one.add_argument("--points", type=int, default=40, help="moments of the run that are solved")
     one = command("simulate", _simulate, _show, "operating point and bill of a scenario, by simulation")
     _scenario(one)
     one.add_argument("--seed", type=int, default=0, help="of the draws: the same seed gives the same run")
@@ -81,6 +86,12 @@ def _settable(command: argparse.ArgumentParser, example: str) -> None:
 def _scenario(command: argparse.ArgumentParser) -> None:
     command.add_argument("scenario", metavar="NAME_OR_FILE", help="a preset's name, or a scenario file in TOML")
     _settable(command, "concurrency=512")
+    command.add_argument(
+        "--drift",
+        metavar="NAME_OR_CSV",
+        help=f"let lengths move as in a published run ({', '.join(drift_names())}) or a table",
+    )
+    command.add_argument("--pass-rates", metavar="CSV", help="measured solve rates of prompts, one prompt a row")
 
 
 def chosen_scenario(options: argparse.Namespace) -> Scenario:
@@ -88,6 +99,11 @@ def chosen_scenario(options: argparse.Namespace) -> Scenario:
     name = options.scenario
     is_file = name.endswith(".toml") or Path(name).is_file()
     scenario = Scenario.from_file(name) if is_file else Scenario.from_data(name)
+    if options.drift:
+        measured = options.drift.endswith(".csv")
+        scenario = dataclasses.replace(scenario, **(series_file if measured else growth_knobs)(options.drift))
+    if options.pass_rates:
+        scenario = dataclasses.replace(scenario, **pass_rate_file(options.pass_rates))
     return scenario.with_text(_settings(options.set))
 
 
@@ -132,6 +148,28 @@ def _solve(options: argparse.Namespace) -> dict[str, Any]:
 
     scenario = chosen_scenario(options)
     return answer(scenario, solve(scenario))
+
+
+def _course(options: argparse.Namespace) -> dict[str, Any]:
+    from rlqueue.course import course, totals, with_and_without
+
+    scenario = chosen_scenario(options)
+    way = course(scenario, options.points)
+    tables = {
+        "flips": way.flips, "without": with_and_without(scenario, options.points), "moments": way.table,
+    }  # fmt: skip
+    return (
+        {"scenario": scenario.name}
+        | _spoken(dataclasses.asdict(totals(way)))
+        | {name: [_spoken(row) for row in found.to_dict("records")] for name, found in tables.items()}
+    )
+
+
+def _spoken(values: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON knows no endless number and none that is missing."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
+    }
 
 
 def _simulate(options: argparse.Namespace) -> dict[str, Any]:
@@ -201,6 +239,14 @@ def _show_presets(presets: Mapping[str, Mapping[str, Any]]) -> None:
     width = max(map(len, presets))
     for name, facts in presets.items():
         print(f"{name:{width}}  {facts['title']}  ({facts['assumed']} of {facts['knobs']} inputs assumed)")
+
+
+def _show_course(found: Mapping[str, Any]) -> None:
+    _show({name: value for name, value in found.items() if not isinstance(value, list)})
+    for flip in found["flips"]:
+        print(f"step {flip['step']}: {flip['was']} -> {flip['becomes']}")
+    for run in found["without"]:
+        print(f"{run['run']}: {run['hours']:,.1f} h, ${run['usd']:,.0f}, {run['usd_per_mtok']:.2f} $/Mtok")
 
 
 def _show_report(written: Mapping[str, Any]) -> None:
