@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from rlqueue import decode_curve
 from rlqueue.calibration.found import Measured, Measurements
-from rlqueue.inference import iteration_s
 from rlqueue.measures import MEASURES, Outcome, checked_value
 from rlqueue.provenance import quantities
 from rlqueue.rates import rates
@@ -94,6 +93,8 @@ def _curve_targets(row: int, scenario: Scenario, given: object, spread: float) -
 
 def _tokens_per_s(scenario: Scenario, requests: float) -> float:
     """Tokens per second of each of so many requests at the scenario's mean context, by roofline."""
+    from rlqueue.inference import iteration_s
+
     r = rates(scenario)[0]
     parts = ("context_tokens", "overhead_s", "shared_s", "experts_s", "miss", "kv_s_per_token", "compute_s")
     return float(r["accept_length"]) / iteration_s(requests, *(float(r[name]) for name in parts))
