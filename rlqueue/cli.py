@@ -1,4 +1,4 @@
-"""The command line: ``rlqueue presets | tco | solve | simulate | measure | report``.
+"""The command line: ``rlqueue presets | tco | solve | simulate | measure | validate | calibrate | report``.
 
 Answers go to stdout; errors go to stderr with exit status 2, and so does the progress of what takes long.
 """
@@ -20,6 +20,16 @@ from rlqueue.provenance import table
 from rlqueue.refusal import require_known
 from rlqueue.scenario import Scenario
 from rlqueue.tco import NodeTco, node_tco, tco
+from rlqueue.validation.command import (
+    CALIBRATE,
+    VALIDATE,
+    calibrate_lines,
+    calibrate_options,
+    run_calibrate,
+    run_validate,
+    validate_lines,
+    validate_options,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,6 +79,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--framework", metavar="NAME", help="whose log it is, if its names don't tell")
     one.add_argument("--out", metavar="CSV", help="write the table of steps here")
+    one = command(
+        "diagnose", _diagnose, _show_diagnosis, "what holds a run back, and what to change, from log and configuration"
+    )
+    one.add_argument("log", nargs="*", metavar="LOG", help="logs of the run, as for measure")
+    one.add_argument(
+        "--config", metavar="NAME_OR_FILE", help="the run's configuration: a scenario, or a framework's file"
+    )
+    one.add_argument("--framework", metavar="NAME", help="whose log it is, if its names don't tell")
+    _settable(one, "gpu_hour_usd=2.5")
+    one = command("validate", _validate, _show_validated, VALIDATE)
+    validate_options(one)
+    one = command("calibrate", _calibrate, _show_calibrated, CALIBRATE)
+    _scenario(one)
+    calibrate_options(one)
     one = command(
         "report", _report, _show_report, "every table and figure of the source report, beside what was printed"
     )
@@ -199,6 +223,23 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
     return summary(measured)
 
 
+def _diagnose(options: argparse.Namespace) -> dict[str, Any]:
+    from rlqueue.diagnosis import diagnose
+    from rlqueue.diagnosis.diagnose import as_dict
+
+    measured = read_logs(options.log, options.framework) if options.log else None
+    options.scenario = options.config
+    scenario = chosen_scenario(options) if options.config else None
+    return as_dict(diagnose(measured, scenario))
+
+
+def _show_diagnosis(found: Mapping[str, Any]) -> None:
+    from rlqueue.diagnosis.lines import shown
+
+    for line in shown(found):
+        print(line)
+
+
 def read_logs(paths: Sequence[str], framework: str | None) -> Any:
     """The logs of a run, with a bar on a terminal."""
     from tqdm import tqdm
@@ -230,6 +271,15 @@ def _report(options: argparse.Namespace) -> dict[str, Any]:
     return dataclasses.asdict(write(Path(options.out), assumptions, say))
 
 
+def _validate(options: argparse.Namespace) -> dict[str, Any]:
+    found = run_validate(options, lambda line: print(line, file=sys.stderr, flush=True))
+    return {key: value for key, value in found.items() if key != "lines" or not options.json}
+
+
+def _calibrate(options: argparse.Namespace) -> dict[str, Any]:
+    return run_calibrate(options, chosen_scenario(options))
+
+
 def answer(scenario: Scenario, point: Any) -> dict[str, Any]:
     """Operating point and bill as one flat object, led by the scenario's name."""
     return {"scenario": scenario.name} | dataclasses.asdict(point) | dataclasses.asdict(cost(scenario, point))
@@ -253,6 +303,16 @@ def _show_report(written: Mapping[str, Any]) -> None:
     print(f"{written['page']}: {written['tables']} tables, {written['figures']} figures, {written['images']} images")
     if written["missing"]:
         print(f"missing: {written['missing']}")
+
+
+def _show_validated(found: Mapping[str, Any]) -> None:
+    for line in validate_lines(found):
+        print(line)
+
+
+def _show_calibrated(found: Mapping[str, Any]) -> None:
+    for line in calibrate_lines(found):
+        print(line)
 
 
 def _show_measured(found: Mapping[str, Any]) -> None:

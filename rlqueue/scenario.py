@@ -247,6 +247,14 @@ class Scenario:
         return cls.from_toml(text, name=path.stem)
 
     @classmethod
+    def from_config(cls, path_or_text: str | Path, framework: str | None = None, **wishes: Any) -> "Scenario":
+        """A scenario from a framework's configuration, file or text; ``wishes`` and refusals as of ``frameworks.read``."""
+        from rlqueue.frameworks import read
+
+        reading = read(path_or_text, framework, **wishes)
+        return cls.from_values(reading.values, name=reading.name)
+
+    @classmethod
     def from_toml(cls, text: str, name: str = "scenario") -> "Scenario":
         """A scenario from TOML text; see ``from_file``."""
         try:
