@@ -16,7 +16,7 @@ HOST := localhost
 .DEFAULT_GOAL := help
 # `make lint test` in that order even under -j: the last line printed is pytest's.
 .NOTPARALLEL:
-.PHONY: help app lab report test lint format bench browser lock clean
+.PHONY: help app lab report validate test lint format bench browser lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ lab: $(READY) ## the same notebooks in JupyterLab
 
 report: $(READY) ## every table and figure of the source report beside what was printed, into build/report
 	$(BIN)/python -m rlqueue.cli report --out build/report $(ARGS)
+
+validate: $(READY) ## published runs predicted blind, with every error; tables into build/validation
+	$(BIN)/python -m rlqueue.cli validate --out build/validation $(ARGS)
 
 test: $(READY) browser ## all tests, those in a browser among them
 	$(BIN)/python -m pytest $(ARGS)

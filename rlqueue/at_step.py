@@ -71,15 +71,19 @@ def at_step(scenario: Scenario, step: float, logit_shift: float = 0.0) -> Scenar
     Args:
         step: of the run, from 0. logit_shift: how far every prompt's logit has risen by then.
     """
-    row = drift.at(scenario.drift_start, scenario.drift, np.array([step]))[0]
-    lengths = {knob: float(row[column]) for knob, column in MOVING.items()}
     risen = scenario.solve_rate_logit_shift + logit_shift
+    lengths = _lengths(scenario, step)
     return replace(scenario, **NO_DRIFT, **lengths, solve_rate_logit_shift=risen, learning_logit_per_step=0.0)
+
+
+def _lengths(scenario: Scenario, step: float) -> dict[str, float]:
+    row = drift.at(scenario.drift_start, scenario.drift, np.array([step]))[0]
+    return {knob: float(row[column]) for knob, column in MOVING.items()}
 
 
 def without_drift(scenario: Scenario) -> Scenario:
     """The same run if lengths stayed as they are at the start."""
-    return replace(scenario, **NO_DRIFT)
+    return replace(scenario, **NO_DRIFT, **_lengths(scenario, 0.0))
 
 
 def without_learning(scenario: Scenario) -> Scenario:

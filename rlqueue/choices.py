@@ -34,7 +34,7 @@ SAMPLERS = {
     "uniform": "the pool in a shuffled order, again and again",
     "difficulty-band": "only prompts whose observed solve rate is between band_low and band_high, and those never seen",
     "adaptive": "prompts in proportion to p (1 - p) of their observed solve rate: most often near one half",
-    "retire-solved": "no prompt comes again once its observed solve rate has reached retire_above",
+    "retire-solved": "no prompt comes again while its observed solve rate is above retire_above",
 }
 DRIFT_LAWS = {
     "constant": "lengths stay as they are",

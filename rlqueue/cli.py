@@ -1,4 +1,4 @@
-"""The command line: ``rlqueue presets | tco | solve | simulate | measure | report``.
+"""The command line: ``rlqueue presets | tco | solve | simulate | measure | validate | calibrate | report``.
 
 Answers go to stdout; errors go to stderr with exit status 2, and so does the progress of what takes long.
 """
@@ -13,11 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from rlqueue.cost import cost
+from rlqueue.drift_presets import drift_names, growth_knobs
+from rlqueue.from_csv import pass_rate_file, series_file
 from rlqueue.presets import preset, preset_names, reported
 from rlqueue.provenance import table
 from rlqueue.refusal import require_known
 from rlqueue.scenario import Scenario
 from rlqueue.tco import NodeTco, node_tco, tco
+from rlqueue.validation.command import (
+    CALIBRATE,
+    VALIDATE,
+    calibrate_lines,
+    calibrate_options,
+    run_calibrate,
+    run_validate,
+    validate_lines,
+    validate_options,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     _settable(one, "usd_per_kwh=0.12")
     one = command("solve", _solve, _show, "operating point and bill of a scenario, by closed form")
     _scenario(one)
+    one = command("course", _course, _show_course, "a whole run by closed form: how it moves, and what it costs in all")
+    _scenario(one)
+    one.add_argument("--points", type=int, default=40, help="moments of the run that are solved")
     one = command("simulate", _simulate, _show, "operating point and bill of a scenario, by simulation")
     _scenario(one)
     one.add_argument("--seed", type=int, default=0, help="of the draws: the same seed gives the same run")
@@ -64,6 +79,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--framework", metavar="NAME", help="whose log it is, if its names don't tell")
     one.add_argument("--out", metavar="CSV", help="write the table of steps here")
+    one = command(
+        "diagnose", _diagnose, _show_diagnosis, "what holds a run back, and what to change, from log and configuration"
+    )
+    one.add_argument("log", nargs="*", metavar="LOG", help="logs of the run, as for measure")
+    one.add_argument(
+        "--config", metavar="NAME_OR_FILE", help="the run's configuration: a scenario, or a framework's file"
+    )
+    one.add_argument("--framework", metavar="NAME", help="whose log it is, if its names don't tell")
+    _settable(one, "gpu_hour_usd=2.5")
+    one = command("validate", _validate, _show_validated, VALIDATE)
+    validate_options(one)
+    one = command("calibrate", _calibrate, _show_calibrated, CALIBRATE)
+    _scenario(one)
+    calibrate_options(one)
     one = command(
         "report", _report, _show_report, "every table and figure of the source report, beside what was printed"
     )
@@ -81,6 +110,12 @@ def _settable(command: argparse.ArgumentParser, example: str) -> None:
 def _scenario(command: argparse.ArgumentParser) -> None:
     command.add_argument("scenario", metavar="NAME_OR_FILE", help="a preset's name, or a scenario file in TOML")
     _settable(command, "concurrency=512")
+    command.add_argument(
+        "--drift",
+        metavar="NAME_OR_CSV",
+        help=f"let lengths move as in a published run ({', '.join(drift_names())}) or a table",
+    )
+    command.add_argument("--pass-rates", metavar="CSV", help="measured solve rates of prompts, one prompt a row")
 
 
 def chosen_scenario(options: argparse.Namespace) -> Scenario:
@@ -88,6 +123,11 @@ def chosen_scenario(options: argparse.Namespace) -> Scenario:
     name = options.scenario
     is_file = name.endswith(".toml") or Path(name).is_file()
     scenario = Scenario.from_file(name) if is_file else Scenario.from_data(name)
+    if options.drift:
+        measured = options.drift.endswith(".csv")
+        scenario = dataclasses.replace(scenario, **(series_file if measured else growth_knobs)(options.drift))
+    if options.pass_rates:
+        scenario = dataclasses.replace(scenario, **pass_rate_file(options.pass_rates))
     return scenario.with_text(_settings(options.set))
 
 
@@ -134,6 +174,28 @@ def _solve(options: argparse.Namespace) -> dict[str, Any]:
     return answer(scenario, solve(scenario))
 
 
+def _course(options: argparse.Namespace) -> dict[str, Any]:
+    from rlqueue.course import course, totals, with_and_without
+
+    scenario = chosen_scenario(options)
+    way = course(scenario, options.points)
+    tables = {
+        "flips": way.flips, "without": with_and_without(scenario, options.points), "moments": way.table,
+    }  # fmt: skip
+    return (
+        {"scenario": scenario.name}
+        | _spoken(dataclasses.asdict(totals(way)))
+        | {name: [_spoken(row) for row in found.to_dict("records")] for name, found in tables.items()}
+    )
+
+
+def _spoken(values: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON knows no endless number and none that is missing."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
+    }
+
+
 def _simulate(options: argparse.Namespace) -> dict[str, Any]:
     from rlqueue.simulation import simulate
 
@@ -159,6 +221,23 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
         except OSError as error:
             raise ValueError(f"--out {options.out!r} cannot be written: {error.strerror or error}") from error
     return summary(measured)
+
+
+def _diagnose(options: argparse.Namespace) -> dict[str, Any]:
+    from rlqueue.diagnosis import diagnose
+    from rlqueue.diagnosis.diagnose import as_dict
+
+    measured = read_logs(options.log, options.framework) if options.log else None
+    options.scenario = options.config
+    scenario = chosen_scenario(options) if options.config else None
+    return as_dict(diagnose(measured, scenario))
+
+
+def _show_diagnosis(found: Mapping[str, Any]) -> None:
+    from rlqueue.diagnosis.lines import shown
+
+    for line in shown(found):
+        print(line)
 
 
 def read_logs(paths: Sequence[str], framework: str | None) -> Any:
@@ -192,6 +271,15 @@ def _report(options: argparse.Namespace) -> dict[str, Any]:
     return dataclasses.asdict(write(Path(options.out), assumptions, say))
 
 
+def _validate(options: argparse.Namespace) -> dict[str, Any]:
+    found = run_validate(options, lambda line: print(line, file=sys.stderr, flush=True))
+    return {key: value for key, value in found.items() if key != "lines" or not options.json}
+
+
+def _calibrate(options: argparse.Namespace) -> dict[str, Any]:
+    return run_calibrate(options, chosen_scenario(options))
+
+
 def answer(scenario: Scenario, point: Any) -> dict[str, Any]:
     """Operating point and bill as one flat object, led by the scenario's name."""
     return {"scenario": scenario.name} | dataclasses.asdict(point) | dataclasses.asdict(cost(scenario, point))
@@ -203,10 +291,28 @@ def _show_presets(presets: Mapping[str, Mapping[str, Any]]) -> None:
         print(f"{name:{width}}  {facts['title']}  ({facts['assumed']} of {facts['knobs']} inputs assumed)")
 
 
+def _show_course(found: Mapping[str, Any]) -> None:
+    _show({name: value for name, value in found.items() if not isinstance(value, list)})
+    for flip in found["flips"]:
+        print(f"step {flip['step']}: {flip['was']} -> {flip['becomes']}")
+    for run in found["without"]:
+        print(f"{run['run']}: {run['hours']:,.1f} h, ${run['usd']:,.0f}, {run['usd_per_mtok']:.2f} $/Mtok")
+
+
 def _show_report(written: Mapping[str, Any]) -> None:
     print(f"{written['page']}: {written['tables']} tables, {written['figures']} figures, {written['images']} images")
     if written["missing"]:
         print(f"missing: {written['missing']}")
+
+
+def _show_validated(found: Mapping[str, Any]) -> None:
+    for line in validate_lines(found):
+        print(line)
+
+
+def _show_calibrated(found: Mapping[str, Any]) -> None:
+    for line in calibrate_lines(found):
+        print(line)
 
 
 def _show_measured(found: Mapping[str, Any]) -> None:

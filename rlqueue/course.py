@@ -118,7 +118,7 @@ def rules_of(scenario: Scenario) -> Rules:
     """How the scenario treats its pool."""
     s = scenario
     return Rules(
-        group_size=s.group_size, groups=float(s.prompts_per_step), finished_per_accepted=1.0 / (1.0 - s.surplus_fraction),
+        group_size=s.group_size, groups=float(s.prompts_per_step), in_flight_groups=s.concurrency / s.group_size,
         prompts=s.pool_prompts, gate=s.gate, sampler=s.sampler, band_low=s.band_low, band_high=s.band_high,
         retire_above=s.retire_above, speed=s.learning_logit_per_step, transfer=s.learning_transfer,
         staleness_half=s.learning_staleness_half,

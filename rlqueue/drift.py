@@ -105,6 +105,12 @@ def at(start: DriftStart, law: DriftLaw, steps: np.ndarray) -> np.ndarray:
     return rows
 
 
+def drift_as(text: str) -> dict[str, float | str | int]:
+    """The knobs of drift by which lengths follow the text of a series, whatever they did before."""
+    factors = ("drift_length_factor", "drift_tool_calls_factor", "drift_prompt_factor", "drift_sigma_factor")
+    return {"drift_law": "series", "drift_steps": 0, "drift_series": text} | dict.fromkeys(factors, 1.0)
+
+
 @lru_cache(maxsize=64)
 def series(text: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
     """Steps, mean response tokens, and tool calls and prompt tokens where given, from the text of a series.

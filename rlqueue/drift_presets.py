@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from rlqueue.drift import factor
+from rlqueue.drift import drift_as, factor
 from rlqueue.provenance import table
 from rlqueue.refusal import require_known
 
@@ -73,11 +73,13 @@ def growth_knobs(name: str) -> dict[str, float | str | int]:
         "drift_length_factor": ratio(run.response_tokens),
         "drift_tool_calls_factor": ratio(run.tool_calls),
         "drift_prompt_factor": ratio(run.prompt_tokens),
+        "drift_sigma_factor": 1.0,
+        "drift_series": "",
     }
 
 
 @cache
-def series_knobs(name: str, tool_calls: float = 0.0) -> dict[str, str]:
+def series_knobs(name: str, tool_calls: float = 0.0) -> dict[str, float | str | int]:
     """Knobs by which a scenario has the lengths of that run in tokens, step by step.
 
     Args:
@@ -93,7 +95,7 @@ def series_knobs(name: str, tool_calls: float = 0.0) -> dict[str, str]:
         f"{step:g}: " + " / ".join(f"{value:g}" for value in values)
         for step, *values in zip(run.steps, *columns, strict=True)
     ]
-    return {"drift_law": "series", "drift_series": ", ".join(points)}
+    return drift_as(", ".join(points))
 
 
 def nearest_law(steps: np.ndarray, values: np.ndarray) -> str:

@@ -46,6 +46,15 @@ def histogram_text(path: str | Path) -> str:
     return text
 
 
+def pass_rate_file(path: str | Path) -> dict[str, float | str]:
+    """The knobs by which prompts have the solve rates of that table, whatever they had before."""
+    return {
+        "solve_rate_law": "histogram", "solve_rate_histogram": histogram_text(path), "solve_rate_mean": 0.0,
+        "solve_rate_concentration": math.inf, "solve_rate_logit_sigma": 0.0, "solve_rate_logit_shift": 0.0,
+        "filtered_fraction": 0.0,
+    }  # fmt: skip
+
+
 def _gathered(counts: dict[float, float]) -> list[tuple[float, float]]:
     whole = sum(counts.values())
     if len(counts) <= MOST_RATES:
@@ -86,6 +95,11 @@ def series_text(path: str | Path) -> str:
     except ValueError as refusal:
         raise ValueError(f"{path}: {refusal}") from None
     return text
+
+
+def series_file(path: str | Path) -> dict[str, float | str | int]:
+    """The knobs by which lengths follow that table, whatever they did before."""
+    return drift.drift_as(series_text(path))
 
 
 def _rows(path: str | Path) -> list[tuple[str, dict[str, str]]]:

@@ -1,8 +1,8 @@
 """A pool of prompts while a run goes on, in the mean: which are tried, which groups teach, and how solve rates rise.
 
 The prompts are a few classes of equal starting solve rate (the law's nodes) with weights. Within a class one number moves, the
-logit of p, and for samplers that look at results the share of the class whose last group had 0, 1, ..., n correct. Chance
-enters only by its mean, as for a pool of very many prompts; the simulation has prompts one by one.
+logit of p, and for samplers that look at results the share of the class that was observed at 0, 1/n, ..., 1. Chance enters only
+by its mean, as for a pool of very many prompts; the simulation has prompts one by one.
 """
 
 import math
@@ -17,10 +17,10 @@ from rlqueue.stamp import source_stamp
 SMOOTH = 0.25
 """Logits move by at most about so much between two evaluations of what moves them."""
 
-OFTEN = 1.0
+OFTEN = 0.5
 """A prompt is tried about so often between two looks at which prompts are tried."""
 
-MOST_MOVES = 50
+MOST_MOVES = 15
 """Evaluations between two moments that are asked for."""
 
 NOTHING = 1e-300
@@ -31,13 +31,13 @@ class Rules:
     """How a run treats its pool; the words and numbers of the scenario's knobs.
 
     Attributes:
-        groups: trained in a step. finished_per_accepted: finished groups for each that the gate accepts (surplus ones too).
+        groups: trained in a step. in_flight_groups: that are being generated.
         prompts: in the pool, 0 = endless. speed: rise of the logit per step (``learning_logit_per_step``).
     """
 
     group_size: int
     groups: float
-    finished_per_accepted: float
+    in_flight_groups: float
     prompts: int
     gate: str
     sampler: str
@@ -55,13 +55,13 @@ class Pool:
 
     Attributes:
         logits: logit of the solve rate of each class, shape (c,). weights: its share of the prompts, shape (c,).
-        last: share of the class by its last group, shape (c, n + 2): 0, ..., n correct, and never tried; of no column where
-            the sampler does not look.
+        seen: share of the class by observed solve rate, shape (c, n + 2): 0, 1/n, ..., 1, and never observed; of no column
+            where the sampler does not look. A new group counts as much as all before it.
     """
 
     logits: np.ndarray
     weights: np.ndarray
-    last: np.ndarray
+    seen: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,46 +87,46 @@ class Reading:
 def opened(law: SolveRates, rules: Rules) -> Pool:
     """The pool at the start: nothing has been tried."""
     rates, weights = law.nodes()
-    last = np.zeros((rates.size, 0 if rules.sampler == "uniform" else rules.group_size + 2))
-    last[:, -1:] = 1.0
-    return Pool(logits=logit(rates), weights=weights, last=last)
+    seen = np.zeros((rates.size, 0 if rules.sampler == "uniform" else rules.group_size + 2))
+    seen[:, -1:] = 1.0
+    return Pool(logits=logit(rates), weights=weights, seen=seen)
 
 
 def appeal(rules: Rules) -> np.ndarray:
-    """How gladly the sampler takes a prompt whose last group had 0, ..., n correct, and one never tried: shape (n + 2,)."""
+    """How gladly the sampler takes a prompt observed at 0, 1/n, ..., 1, and one never observed: shape (n + 2,)."""
     n = rules.group_size
-    share = np.arange(n + 1) / n
+    observed = np.arange(n + 1) / n
     if rules.sampler == "adaptive":
-        smoothed = (np.arange(n + 1) + 1.0) / (n + 2.0)
-        return np.append(smoothed * (1.0 - smoothed), 0.25)
+        guessed = (2.0 * n * observed + 1.0) / (2.0 * n + 2.0)  # a uniform prior and two groups' worth of rollouts
+        return np.append(guessed * (1.0 - guessed), 0.25)
     if rules.sampler == "difficulty-band":
-        return np.append((share >= rules.band_low) & (share <= rules.band_high), True).astype(float)
+        return np.append((observed >= rules.band_low) & (observed <= rules.band_high), True).astype(float)
     if rules.sampler == "retire-solved":
-        return np.append(share < rules.retire_above, True).astype(float)
+        return np.append(observed <= rules.retire_above, True).astype(float)
     return np.ones(n + 2)
 
 
 def read(pool: Pool, rules: Rules) -> Reading:
     """What is seen of the pool now."""
-    values = _read(pool.logits, pool.weights, pool.last, appeal(rules), _numbers(rules), np.empty_like(pool.logits))
+    values = _read(pool.logits, pool.weights, pool.seen, appeal(rules), _numbers(rules), np.empty_like(pool.logits))
     return Reading(**dict(zip(Reading.__dataclass_fields__, values[:7], strict=True)))
 
 
 def after(pool: Pool, rules: Rules, steps: float, staleness: float = 0.0) -> Pool:
     """The pool that many steps later; ``staleness`` of trained groups [version]."""
-    if steps <= 0 or (rules.speed == 0.0 and not pool.last.size):
+    if steps <= 0 or (rules.speed == 0.0 and not pool.seen.size):
         return pool
-    logits, last = pool.logits.copy(), pool.last.copy()
+    logits, seen = pool.logits.copy(), pool.seen.copy()
     fresh = float(freshness(staleness, rules.staleness_half))
     choose = np.array([math.comb(rules.group_size, k) for k in range(rules.group_size + 1)], float)
-    _advance(logits, pool.weights, last, appeal(rules), choose, _numbers(rules), steps, fresh)
-    return Pool(logits=logits, weights=pool.weights, last=last)
+    _advance(logits, pool.weights, seen, appeal(rules), choose, _numbers(rules), steps, fresh)
+    return Pool(logits=logits, weights=pool.weights, seen=seen)
 
 
 def _numbers(r: Rules) -> tuple[float, ...]:
-    """Group size, whether the gate drops, trained and finished groups, prompts, speed, transfer: what the compiled code takes."""
+    """Group size, whether the gate drops, groups trained and in flight, prompts, speed, transfer: for the compiled code."""
     dropping = float(r.gate == "zero-advantage")
-    return (float(r.group_size), dropping, r.groups, r.finished_per_accepted, float(r.prompts), r.speed, r.transfer)
+    return (float(r.group_size), dropping, r.groups, r.in_flight_groups, float(r.prompts), r.speed, r.transfer)
 
 
 @njit
@@ -143,55 +143,42 @@ def power(p, n):
 
 @njit
 def _finished(informative, numbers):
-    """Groups finished in a step for the trained ones, the surplus left out."""
+    """Groups that finish in a step and are not surplus."""
     _, dropping, groups, _, _, _, _ = numbers
     return groups / max(informative, 1e-9) if dropping > 0.0 else groups
 
 
 @njit
-def _sums(p, weights, last, glad):
-    """Over the pool: how gladly its prompts are taken in sum, the share that is taken at all, the informative part of the sum."""
-    whole, wanted, teaching = 0.0, 0.0, 0.0
-    n = last.shape[1] - 2
-    for i in range(p.size):
-        mine, some = 0.0, 0.0
-        for k in range(n + 2):
-            mine += last[i, k] * glad[k]
-            some += last[i, k] * (1.0 if glad[k] > 0.0 else 0.0)
-        whole += weights[i] * mine
-        wanted += weights[i] * some
-        teaching += weights[i] * mine * (1.0 - p[i] ** n - (1.0 - p[i]) ** n)
-    return whole, wanted, teaching
-
-
-@njit
-def _read(logits, weights, last, glad, numbers, tried):
+def _read(logits, weights, seen, glad, numbers, tried):
     """Fill ``tried`` with the share of finished groups by class; returns the fields of Reading, then enough and whole.
 
-    Where fewer prompts are wanted than groups finish in a step, the wanted ones are tried once a step each, and the rest
-    (1 - enough) is taken from the whole pool.
+    Where fewer prompts are wanted than groups are in flight, all wanted ones are in flight, and the rest (1 - enough) is taken
+    from the whole pool. ``whole`` is how gladly the pool's prompts are taken in sum.
     """
-    n, _, _, per_accepted, prompts, _, _ = numbers
-    p = 1.0 / (1.0 + np.exp(-logits))
+    n, _, _, in_flight, prompts, _, _ = numbers
+    looks = seen.shape[1] > 0
     enough, whole, wanted = 1.0, 1.0, 1.0
-    if last.shape[1] > 0:
-        whole, wanted, teaching = _sums(p, weights, last, glad)
-        needed = per_accepted * _finished(teaching / max(whole, NOTHING), numbers)
-        enough = min(1.0, prompts * wanted / needed)
-    solve, tried_solve, all_solved, none_solved, signal = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(p.size):
-        share = 1.0
-        if last.shape[1] > 0:
+    if looks:
+        whole, wanted = 0.0, 0.0
+        for i in range(logits.size):
             mine = 0.0
-            for k in range(last.shape[1]):
-                mine += last[i, k] * glad[k]
-            share = enough * mine / max(whole, NOTHING) + (1.0 - enough)
+            for k in range(seen.shape[1]):
+                mine += seen[i, k] * glad[k]
+                if glad[k] > 0.0:
+                    wanted += weights[i] * seen[i, k]
+            tried[i] = mine
+            whole += weights[i] * mine
+        enough = min(1.0, prompts * wanted / in_flight)
+    solve, tried_solve, all_solved, none_solved, signal = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(logits.size):
+        p = 1.0 / (1.0 + math.exp(-logits[i]))
+        share = enough * tried[i] / max(whole, NOTHING) + (1.0 - enough) if looks else 1.0
         tried[i] = weights[i] * share
-        solve += weights[i] * p[i]
-        tried_solve += tried[i] * p[i]
-        all_solved += tried[i] * power(p[i], n)
-        none_solved += tried[i] * power(1.0 - p[i], n)
-        signal += tried[i] * 4.0 * p[i] * (1.0 - p[i]) * (1.0 - 1.0 / n)
+        solve += weights[i] * p
+        tried_solve += tried[i] * p
+        all_solved += tried[i] * power(p, n)
+        none_solved += tried[i] * power(1.0 - p, n)
+        signal += tried[i] * 4.0 * p * (1.0 - p) * (1.0 - 1.0 / n)
     informative = max(0.0, 1.0 - all_solved - none_solved)
     return solve, tried_solve, informative, all_solved, none_solved, signal, 1.0 - wanted, enough, whole
 
@@ -216,59 +203,66 @@ def _rise(logits, weights, tried, informative, numbers, fresh, rise):
 
 
 @njit
-def _try_again(logits, last, glad, choose, rate_each, rate_glad, steps):
-    """Shares of each class by its last group, some steps later, in place.
+def _observe(logits, seen, glad, choose, each, gladly, steps):
+    """Shares of each class by observed solve rate, some steps later, in place.
 
-    A prompt is tried at a rate r_k that depends on its last group, and then has k correct with the binomial chance b_k:
-    ``dx_k/dt = -r_k x_k + b_k sum_j r_j x_j``, one implicit Euler step, which keeps the sum at 1 and bears any rate.
+    A prompt seen at j/n is tried at a rate ``each + gladly * glad_j`` and then has k correct with the binomial chance: it is seen
+    at the mean of both, (j + k) / 2n (half of it on either side where that is no whole number), or at k/n for the first time.
     """
-    n = last.shape[1] - 2
-    chance, stay = np.zeros(n + 2), np.empty(n + 2)
+    n = seen.shape[1] - 2
+    chance, leaves, came = np.zeros(n + 1), np.empty(n + 2), np.empty(2 * n + 1)
     for k in range(n + 2):
-        stay[k] = 1.0 / (1.0 + steps * (rate_glad * glad[k] + rate_each))
+        leaves[k] = 1.0 - math.exp(-steps * (each + gladly * glad[k]))
     for i in range(logits.size):
         p = 1.0 / (1.0 + math.exp(-logits[i]))
-        power = 1.0
+        part = 1.0
         for k in range(n + 1):
-            chance[k] = power * choose[k]
-            power *= p
-        power = 1.0
+            chance[k] = part * choose[k]
+            part *= p
+        part = 1.0
         for k in range(n, -1, -1):
-            chance[k] *= power
-            power *= 1.0 - p
-        leaving, back = 0.0, 0.0
-        for k in range(n + 2):
-            leaving += last[i, k] * (1.0 - stay[k])
-            back += chance[k] * (1.0 - stay[k])
-        flow = leaving / (1.0 - back)
-        for k in range(n + 2):
-            last[i, k] = (last[i, k] + flow * chance[k]) * stay[k]
+            chance[k] *= part
+            part *= 1.0 - p
+        came[:] = 0.0
+        for j in range(n + 1):
+            gone = seen[i, j] * leaves[j]
+            seen[i, j] -= gone
+            if gone > 1e-12:
+                for k in range(n + 1):
+                    came[j + k] += gone * chance[k]
+        first = seen[i, n + 1] * leaves[n + 1]
+        seen[i, n + 1] -= first
+        for k in range(n + 1):
+            seen[i, k] += first * chance[k] + came[2 * k]
+        for k in range(n):
+            seen[i, k] += 0.5 * came[2 * k + 1]
+            seen[i, k + 1] += 0.5 * came[2 * k + 1]
 
 
 def _compiled(stamp):
     @njit(cache=True)
-    def advance(logits, weights, last, glad, choose, numbers, steps, fresh):
-        """Move logits and last groups on by some steps, in place: Heun's method, moves of about ``SMOOTH``."""
-        _, _, _, per_accepted, prompts, _, _ = numbers
+    def advance(logits, weights, seen, glad, choose, numbers, steps, fresh):
+        """Move logits and what is observed on by some steps, in place: Heun's method, moves of about ``SMOOTH``."""
+        prompts = numbers[4]
         tried, rise, again = np.empty_like(logits), np.empty_like(logits), np.empty_like(logits)
         left = steps if stamp else 0.0
         least = steps / MOST_MOVES
         while left > 1e-12 * steps:
-            found = _read(logits, weights, last, glad, numbers, tried)
+            found = _read(logits, weights, seen, glad, numbers, tried)
             informative, enough, whole = found[2], found[7], found[8]
             _rise(logits, weights, tried, informative, numbers, fresh, rise)
             move = min(steps, SMOOTH / max(rise.max(), NOTHING))
-            if last.shape[1] > 0:
-                each = per_accepted * _finished(informative, numbers) / prompts
-                gladly = each * enough / max(whole, NOTHING)
-                each *= 1.0 - enough
-                move = min(0.2 * steps, move, OFTEN / (each + gladly * glad.max()))
+            each, gladly = 0.0, 0.0
+            if seen.shape[1] > 0:
+                finished = _finished(informative, numbers) / prompts
+                each, gladly = finished * (1.0 - enough), finished * enough / max(whole, NOTHING)
+                move = min(0.5 * steps, move, OFTEN / (each + gladly * glad.max()))
             move = min(left, max(least, move))
             ahead = logits + move * rise
-            informative = _read(ahead, weights, last, glad, numbers, tried)[2]
+            informative = _read(ahead, weights, seen, glad, numbers, tried)[2]
             _rise(ahead, weights, tried, informative, numbers, fresh, again)
-            if last.shape[1] > 0:
-                _try_again(logits, last, glad, choose, each, gladly, move)
+            if seen.shape[1] > 0:
+                _observe(logits, seen, glad, choose, each, gladly, move)
             logits += 0.5 * move * (rise + again)
             left -= move
 

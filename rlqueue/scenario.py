@@ -139,7 +139,9 @@ class Scenario:
     sampler: str = knob("", "which prompts are tried", choices=SAMPLERS, default="uniform")
     band_low: float = knob("1", "lowest observed solve rate that a difficulty band tries", low=0, high=1, default=0.0)
     band_high: float = knob("1", "highest observed solve rate that a difficulty band tries", low=0, high=1, default=1.0)
-    retire_above: float = knob("1", "observed solve rate from which on a prompt is retired", low=0, high=1, default=1.0)
+    retire_above: float = knob(
+        "1", "observed solve rate above which a prompt is retired; 1 = none is", low=0, high=1, default=1.0
+    )
     learning_logit_per_step: float = knob("1", "rise of logit p in a step whose groups all teach and are fresh",
                                           low=0, high=10, default=0.0)  # fmt: skip
     learning_transfer: float = knob("1", "share of that rise which all prompts get; the rest is earned by the prompt "
@@ -251,6 +253,14 @@ class Scenario:
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"scenario file {path}: cannot be read ({error})") from error
         return cls.from_toml(text, name=path.stem)
+
+    @classmethod
+    def from_config(cls, path_or_text: str | Path, framework: str | None = None, **wishes: Any) -> "Scenario":
+        """A scenario from a framework's configuration, file or text; ``wishes`` and refusals as of ``frameworks.read``."""
+        from rlqueue.frameworks import read
+
+        reading = read(path_or_text, framework, **wishes)
+        return cls.from_values(reading.values, name=reading.name)
 
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario") -> "Scenario":

@@ -10,31 +10,18 @@ import numpy as np
 from rlqueue.app.answers import Answer, reported_value
 from rlqueue.app.map_figure import wait_map
 from rlqueue.app.palette import (
-    BLUE,
-    GREEN,
-    GREY,
     IDLE,
     MARGIN,
     NOW,
-    ORANGE,
-    PURPLE,
+    PART_COLOURS,
+    PART_NAMES,
     REPORTED,
-    SKY,
     WAIT,
     mark,
     split_axis,
 )
 from rlqueue.cost import PARTS
 
-PART_COLOURS = dict(zip(PARTS, (BLUE, SKY, GREEN, PURPLE, ORANGE, GREY), strict=True))
-PART_NAMES = {
-    "trainer_busy": "trainer busy",
-    "trainer_waiting": "trainer waiting",
-    "generator_useful": "generator useful",
-    "generator_discarded": "discarded",
-    "generator_idle": "generator idle",
-    "sandbox": "sandboxes",
-}
 ROOM = 1.15
 """How far a cost axis reaches beyond what it must show."""
 NICE = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)

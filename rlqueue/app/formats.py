@@ -1,5 +1,7 @@
 """How numbers are written on a page."""
 
+import math
+
 
 def percent(value: float) -> str:
     return f"{100 * value:.1f}%"
@@ -32,3 +34,17 @@ def count(value: float) -> str:
 
 def rate(value: float) -> str:
     return f"{value:.2f}/s"
+
+
+def duration(hours: float) -> str:
+    if not math.isfinite(hours):
+        return "–"
+    if hours < 1:
+        return f"{60 * hours:.0f} min"
+    return f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.1f} days"
+
+
+def whole_dollars(value: float) -> str:
+    if not math.isfinite(value):
+        return "–"
+    return f"${value / 1e6:,.2f}M" if value >= 1e6 else f"${value:,.0f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rlqueue.app.controls import CONCURRENCY, MORE, Control
+from rlqueue.app.controls import MORE, Control
 from rlqueue.scenario import Scenario
 
 STEPS = Control(knob="training_steps", label="Training steps", shape="log", low=10, high=10_000, step=0.05, shown=",",
@@ -50,6 +50,7 @@ GROWTH = (
     Control(knob="drift_steps", label="Over", shape="log", low=1, high=10_000, step=0.05, shown=",", unit="steps",
             meaning="then lengths stay; 0: they do not move"),
 )  # fmt: skip
+KV_PRECISION = Control(knob="kv_precision", label="KV cache", shape="choice")
 MORE_OF_GROWTH = (
     Control(knob="drift_tool_calls_factor", label="Growth of tool calls", shape="log", low=0.1, high=10, step=0.02, shown=".3g",
             unit="end : start"),
@@ -57,22 +58,13 @@ MORE_OF_GROWTH = (
             unit="end : start", meaning="tool results, above all"),
     Control(knob="drift_sigma_factor", label="Growth of the spread", shape="even", low=0.5, high=2, step=0.02, shown=".3g",
             unit="end : start", meaning="of both sigmas of log length"),
-    Control(knob="kv_precision", label="KV cache", shape="choice"),
     Control(knob="drift_series", label="Measured lengths", shape="text", unit="step: tokens / tool calls, ...",
             meaning="means after the cut, in the place of a law; empty: the law"),
 )  # fmt: skip
 _BY_KNOB = {each.knob: each for each in MORE}
 GROUP_SIZE, PROMPTS = _BY_KNOB["group_size"], _BY_KNOB["prompts_per_step"]
-TAIL = tuple(
-    _BY_KNOB[knob]
-    for knob in (
-        "max_response_tokens",
-        "response_sigma_between_prompts",
-        "response_sigma_within_group",
-        "mean_response_tokens",
-    )
-)
-SLOTS = CONCURRENCY
+LENGTH, LONGEST = _BY_KNOB["mean_response_tokens"], _BY_KNOB["max_response_tokens"]
+BETWEEN, WITHIN = _BY_KNOB["response_sigma_between_prompts"], _BY_KNOB["response_sigma_within_group"]
 
 _ONLY = {
     "solve_rate_mean": lambda s: s.solve_rate_law != "histogram",

@@ -6,10 +6,20 @@ from typing import Any
 
 from rlqueue.app.answers import Answer
 from rlqueue.app.plot import PALETTE
+from rlqueue.cost import PARTS
 
 BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, GREY, YELLOW = PALETTE
 INK = "#1B2733"
 WAIT, IDLE, NOW, REPORTED = BLUE, ORANGE, INK, VERMILION
+PART_COLOURS = dict(zip(PARTS, (BLUE, SKY, GREEN, PURPLE, ORANGE, GREY), strict=True))
+PART_NAMES = {
+    "trainer_busy": "trainer busy",
+    "trainer_waiting": "trainer waiting",
+    "generator_useful": "generator useful",
+    "generator_discarded": "discarded",
+    "generator_idle": "generator idle",
+    "sandbox": "sandboxes",
+}
 MARGIN = {"l": 48, "r": 12, "t": 12, "b": 44}
 
 

@@ -194,7 +194,7 @@ def _boxed(text: str) -> Found | None:
 
 
 HEADINGS = (
-    re.compile(r"={5,200} {0,4}Step (\d{1,12})/"),  # NeMo-RL
+    re.compile(r"===== {0,4}Step (\d{1,12})/"),  # NeMo-RL
     re.compile(r"\bTrain step (\d{1,12})/\d{1,12} done"),  # AReaL
     re.compile(r"\bpipeline step (\d{1,12}) "),  # ROLL
     re.compile(r"^\s{0,200}Step (\d{1,12})\s{0,200}$"),  # tinker's table

@@ -63,6 +63,7 @@ def _starting(timed: pd.Series) -> int:
     """How many of the first steps are start-up: the run's first one, and on while they are far from the median."""
     if timed.index[0] > 1:
         return 0
+    timed = timed.iloc[:AROUND]
     median, count = float(timed.median()), 1
     while count < len(timed) // FEWEST and not median / LONG <= float(timed.iloc[count]) <= median * LONG:
         count += 1

@@ -122,9 +122,10 @@ class Measured:
     def left_out(self) -> pd.DataFrame:
         """Of each kind that is left out: steps, hours, and its share of all time logged."""
         time = _time(self.table)
+        all_time = float(time.sum()) or math.inf
         rows = [
             {"kind": kind, "steps": int(at.sum()), "hours": float(time[at].sum()) / 3600,
-             "share": float(time[at].sum() / time.sum()), "why": KINDS[kind]}
+             "share": float(time[at].sum()) / all_time, "why": KINDS[kind]}
             for kind in KINDS
             if kind != "steady" and (at := self.table["kind"] == kind).any()
         ]  # fmt: skip

@@ -57,7 +57,7 @@ def admit(w):
         g.cohort, z.cohorts = z.fill, max(z.cohorts, z.fill)
         cohort_at(w, z.fill).members += 1
         z.counted += 1
-    z.current = z.groups
+    z.current, z.sent = z.groups, 0
     z.groups += 1
 
 
@@ -86,12 +86,11 @@ def dispatch_next(w):
         if not may_admit(w):
             return state.BUDGET_FULL
         admit(w)
-    g, number = group_at(w, z.current), z.current
-    g.sent += 1
-    sent = g.sent
-    if sent == p.group_size:
+    number, rollout = z.current, z.sent
+    z.sent += 1
+    if z.sent == p.group_size:
         z.current = state.NONE
-    dispatch_rollout(w, number, sent - 1, 0, 0)
+    dispatch_rollout(w, number, rollout, 0, 0)
     return state.NOTHING
 
 

@@ -159,7 +159,6 @@ def dispatch_rollout(w, group, rollout, attempt, starts):
     q.turns = 1 + int(asked.tool_floor)
     if asked.tool_fraction > 0.0:
         q.turns += int(draws.uniform(key(w, draws.TOOL_CALLS), group, rollout, 0) < asked.tool_fraction)
-    q.prompt_tokens = asked.prompt_tokens / q.turns
     q.segment = q.length / q.turns
     q.left = q.segment
     if p.uses_sandbox:
@@ -178,8 +177,9 @@ def dispatch_rollout(w, group, rollout, attempt, starts):
 def begin_turn(w, i):
     """The turn's prompt tokens join the context and are prefilled, with all that was before where nothing is cached."""
     q = slot_at(w, i)
-    q.context += q.prompt_tokens
-    q.pending = q.prompt_tokens if params(w).prefix_cache else q.context
+    new = course_at(w, group_at(w, q.group).course).prompt_tokens / q.turns
+    q.context += new
+    q.pending = new if params(w).prefix_cache else q.context
     send(w, i)
 
 

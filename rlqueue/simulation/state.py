@@ -68,7 +68,7 @@ HOST = _record(
 CLOCK = _record(
     i8="version step update trainer ended started groups current retry_head retries flight counted fill queue_head "
     "queue_end spans rollouts series stride cause lent_open oldest rollouts_done groups_done dispatched failed "
-    "aborted preempted starts truncated trainer_holds cohorts tenant turn served refused epoch taught judged informative "
+    "aborted preempted starts truncated trainer_holds sent cohorts tenant turn served refused epoch taught judged informative "
     "all_solved unqualified repeated step_limit",
     f8="now trainer_at since ticked flight_area queue_area budget_area drain_area rollout_s group_s decoded_tokens "
     "prefilled_tokens again_tokens step_start start_s rise odds",
@@ -78,9 +78,9 @@ CLOCK = _record(
 
 SLOT = _record(
     i8="group version joined",
-    f8="context end left segment length pending lag dispatched ready first at prompt_tokens",
-    i4="rollout attempt state replica turn turns dies tries starts fails home moved previous next has_sandbox preempted "
-    "solved tenant",
+    f8="context end left segment length pending lag dispatched ready first at",
+    i4="rollout attempt state replica turn turns dies tries starts home previous next preempted",
+    i1="fails moved has_sandbox solved tenant",
 )
 """One slot and the rollout in it. ``context`` is less the replica's token clock while the request runs."""
 
@@ -94,7 +94,8 @@ REPLICA = _record(
 GROUP = _record(
     f8="log_mean dispatched finished trained sampled lost longest lag",
     i8="version ended_version finished_version trained_version",
-    i4="cohort sent ended solved step fate prompt course cut informative",
+    i4="cohort ended solved step prompt course cut",
+    i1="fate informative",
 )
 
 COHORT = _record(i4="members accepted taken closed")

@@ -1,0 +1,145 @@
+"""Batches and lengths: samples against prompts, mini-batches, tokens, and how many rollouts run at once."""
+
+import math
+
+
+def quotient(samples: float, group_size: float) -> float:
+    """prompts_per_step = samples / samples per prompt, at least 1."""
+    return max(1, samples // group_size)
+
+
+def accumulated_groups(train_batch_size: float, gradient_accumulation_passes: float, attempts: float) -> float:
+    """prompts_per_step = train_batch_size * gradient_accumulation_passes / attempts, at least 1.
+
+    Source: pipelinerl/conf/finetune/base.yaml; a pass trains on ``train_batch_size`` samples.
+    """
+    return max(1, train_batch_size * gradient_accumulation_passes // attempts)
+
+
+def mini_batches(require_batches: float, ppo_mini_batch_size: float, trigger_parameter_sync_step: float) -> float:
+    """prompts_per_step = require_batches * ppo_mini_batch_size * trigger_parameter_sync_step: one publication's worth.
+
+    Source: verl/experimental/fully_async_policy/fully_async_trainer.py.
+    """
+    return require_batches * ppo_mini_batch_size * trigger_parameter_sync_step
+
+
+def ratio(first: float, second: float) -> float | None:
+    """the first over the second, at least 1."""
+    return max(1.0, first / second) if second > 0 else None
+
+
+def updates(prompts: float, group_size: float, global_batch_size: float, per: float = 1) -> float | None:
+    """optimizer updates per version = prompts * samples per prompt / samples per optimizer batch * steps per version."""
+    return prompts * group_size / global_batch_size * per if global_batch_size > 0 else None
+
+
+def share(fraction: float, tokens: float) -> float:
+    """assumed mean = assumed share of the longest."""
+    return fraction * tokens
+
+
+def room_for_response(context: float, mean_prompt_tokens: float, longest: float | None = None) -> float | None:
+    """max_response_tokens = longest sequence - mean prompt, or the limit of a response where that is less."""
+    room = context - mean_prompt_tokens
+    return min(room, longest) if longest else room
+
+
+def together(context: float, prompt: float, response: float | None = None) -> float:
+    """longest sequence, or the prompt's and the response's limits together where it is not given."""
+    return context if response is None else min(context, prompt + response)
+
+
+def groups_in_flight(groups: float, group_size: float, default_groups: float | None = None) -> float | None:
+    """concurrency = groups in flight * samples per prompt."""
+    at_once = groups or default_groups
+    return at_once * group_size if at_once else None
+
+
+def whole_batch(prompts: float, group_size: float, requested: float | None = None) -> float:
+    """concurrency = prompts of a batch * samples per prompt: the whole batch is sent at once."""
+    return max(prompts, requested or 0) * group_size
+
+
+def engine_slots(per_engine: float, generator_gpus: float, gpus_per_replica: float, most: float | None = None) -> float:
+    """concurrency = requests per engine * engines, or the rollouts of a batch where they are fewer."""
+    slots = per_engine * max(1, generator_gpus // gpus_per_replica)
+    return min(slots, most) if most else slots
+
+
+def batch_on_engines(
+    prompts: float, group_size: float, per_engine: float, generator_gpus: float, gpus_per_replica: float,
+    requested: float | None = None,
+) -> float:  # fmt: skip
+    """concurrency = prompts sent * samples per prompt, and not more than requests per engine * engines.
+
+    Source: slime/rollout/sglang_rollout.py: a semaphore of ``sglang_server_concurrency`` per engine over the whole batch.
+    """
+    return engine_slots(per_engine, generator_gpus, gpus_per_replica, max(prompts, requested or 0) * group_size)
+
+
+def replica_samples(
+    concurrent_samples_per_replica: float, generator_gpus: float, gpus_per_replica: float, group_size: float,
+    prompts_per_step: float, staleness_threshold: float,
+) -> float:  # fmt: skip
+    """concurrency = min(replicas * concurrent_samples_per_replica, int(prompts per version * (1 + threshold))) * n.
+
+    Source: verl/experimental/fully_async_policy/fully_async_rollouter.py, ``max_concurrent_samples``.
+    """
+    at_once = concurrent_samples_per_replica * max(1, generator_gpus // gpus_per_replica)
+    return max(1, min(at_once, int(prompts_per_step * (1 + staleness_threshold)))) * group_size
+
+
+def target_slots(num_prompts_per_step: float, max_trajectory_age_steps: float, num_generations: float) -> float:
+    """concurrency = num_prompts_per_step * max_trajectory_age_steps * num_generations_per_prompt.
+
+    Source: nemo_rl/algorithms/async_utils/trajectory_collector.py, the semaphore ``max_inflight``.
+    """
+    return max(1, num_prompts_per_step * max_trajectory_age_steps) * num_generations
+
+
+def running_requests(
+    max_running_requests: float, generator_gpus: float, gpus_per_replica: float, rollout_batch_size: float,
+    group_size: float, async_generation_ratio: float,
+) -> float:  # fmt: skip
+    """concurrency = min(max_running_requests * replicas, (1 + async_generation_ratio) * batch * n).
+
+    Source: roll/distributed/scheduler/generate_scheduler.py: the limit holds for each data-parallel rank.
+    """
+    most = (1 + math.ceil(async_generation_ratio)) * rollout_batch_size * group_size
+    return engine_slots(max_running_requests, generator_gpus, gpus_per_replica, most)
+
+
+def samples(prompts_per_step: float, group_size: float) -> float:
+    """samples = prompts_per_step * group_size."""
+    return prompts_per_step * group_size
+
+
+def groups(concurrency: float, group_size: float) -> float:
+    """groups in flight = concurrency / group_size, rounded up."""
+    return math.ceil(concurrency / group_size)
+
+
+def slots_per_engine(concurrency: float, generator_gpus: float, gpus_per_replica: float) -> float:
+    """requests per engine = concurrency / engines, rounded up."""
+    return math.ceil(concurrency / max(1, generator_gpus // gpus_per_replica))
+
+
+def groups_per_replica(concurrency: float, group_size: float, generator_gpus: float, gpus_per_replica: float) -> float:
+    """concurrent_samples_per_replica = concurrency / group_size / replicas, rounded up."""
+    return math.ceil(concurrency / group_size / max(1, generator_gpus // gpus_per_replica))
+
+
+def mini_batch(prompts_per_step: float, updates_per_step: float) -> float:
+    """ppo_mini_batch_size = prompts_per_step / updates_per_step."""
+    return prompts_per_step // updates_per_step
+
+
+def sync_steps(updates_per_step: float, steps_per_publication: float) -> float:
+    """steps between two synchronisations = updates_per_step * steps_per_publication."""
+    return updates_per_step * steps_per_publication
+
+
+def per_minute(rate: float) -> float:
+    """1/s = 1/min / 60."""
+    return rate / 60

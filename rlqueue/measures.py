@@ -1,0 +1,188 @@
+"""What a run may be measured by: names, units and meanings, and how each is read off an answer of either solver.
+
+One list for calibration (what is fitted to) and validation (what is compared), so that a name means one thing in both.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlqueue.cost import cost
+from rlqueue.operating_point import OperatingPoint
+from rlqueue.queueing import solve
+from rlqueue.refusal import require_known
+from rlqueue.scenario import Scenario
+
+if TYPE_CHECKING:
+    from rlqueue.simulation import Run
+
+SOLVERS = {
+    "closed form": "means of means, at once",
+    "simulated": "a run, event by event; to be believed where the two differ (docs/semantics.md, section 11)",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a scenario runs: the operating point, and the run it was taken from where it was simulated."""
+
+    scenario: Scenario
+    point: OperatingPoint
+    run: "Run | None" = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """One thing that is measured. ``share``: it lies in [0, 1] and is compared by difference, all else by ratio."""
+
+    unit: str
+    meaning: str
+    of: Callable[[Outcome], float]
+    share: bool = False
+    simulated_only: bool = False
+
+
+def _field(name: str, unit: str, meaning: str, *, share: bool = False) -> Measure:
+    return Measure(unit=unit, meaning=meaning, of=lambda outcome: float(getattr(outcome.point, name)), share=share)
+
+
+def _trained_ratio(outcome: Outcome) -> float:
+    """Share of a step's FLOPs that are the update and not extra forward passes: ``6 / (6 + 2 passes)``."""
+    return 6.0 / (6.0 + 2.0 * outcome.scenario.logprob_passes)
+
+
+def _fixed_s(outcome: Outcome) -> float:
+    return outcome.scenario.trainer_overhead_s * outcome.scenario.updates_per_step
+
+
+def _update_s(outcome: Outcome) -> float:
+    fixed = _fixed_s(outcome)
+    return (outcome.point.train_s - fixed) * _trained_ratio(outcome) + fixed
+
+
+def _logprob_s(outcome: Outcome) -> float:
+    return (outcome.point.train_s - _fixed_s(outcome)) * (1.0 - _trained_ratio(outcome))
+
+
+def _start_s(outcome: Outcome) -> float:
+    s, point = outcome.scenario, outcome.point
+    return point.rollout_s * (1.0 - point.decoding_ratio) - s.tool_calls * s.tool_call_s - s.reward_s
+
+
+def _of_run(outcome: Outcome) -> "Run":
+    if outcome.run is None:
+        raise ValueError("solver='closed form' gives means only: percentiles must be 'simulated'")
+    return outcome.run
+
+
+def _start_percentile(percent: float) -> Callable[[Outcome], float]:
+    def of(outcome: Outcome) -> float:
+        rollouts = _of_run(outcome).rollouts
+        return float((rollouts["ready_s"] - rollouts["dispatch_s"]).quantile(percent / 100))
+
+    return of
+
+
+MEASURES: dict[str, Measure] = {
+    "step_s": _field("step_s", "s", "wall-clock time of a step"),
+    "wait_s": _field("wait_s", "s", "time of a step in which the trainer waits for groups"),
+    "train_s": _field("train_s", "s", "time of a step in which the trainer computes, extra forward passes included"),
+    "update_s": Measure(unit="s", meaning="train_s without extra forward passes", of=_update_s),
+    "logprob_s": Measure(unit="s", meaning="extra forward passes of a step (old policy, reference)", of=_logprob_s),
+    "generate_s": Measure(
+        unit="s",
+        meaning="time the generator takes for a batch: samples of a step over production",
+        of=lambda outcome: outcome.scenario.samples_per_step / outcome.point.production_per_s,
+    ),
+    "sync_s": Measure(
+        unit="s", meaning="time of one publication of weights", of=lambda outcome: outcome.scenario.weight_sync_s
+    ),
+    "trainer_wait_ratio": _field("trainer_wait_ratio", "1", "wait_s over step_s", share=True),
+    "rollout_idle_ratio": _field("rollout_idle_ratio", "1", "share of slot-time unused", share=True),
+    "supply_ratio": Measure(
+        unit="1",
+        meaning="production over consumption",
+        of=lambda outcome: outcome.point.production_per_s / outcome.point.consumption_per_s,
+    ),
+    "consumption_per_s": _field("consumption_per_s", "1/s", "samples the trainer takes while computing"),
+    "production_per_s": _field("production_per_s", "1/s", "samples for training that the generator can deliver"),
+    "trained_tokens_per_s": _field("trained_tokens_per_s", "token/s", "prompt and response tokens of trained samples"),
+    "decode_tokens_per_s": _field("decode_tokens_per_s", "token/s", "tokens sampled, discarded ones included"),
+    "staleness_versions": _field("staleness_versions", "version", "mean staleness of trained groups, by oldest token"),
+    "staleness_p95": Measure(
+        unit="version",
+        meaning="95th percentile of it",
+        of=lambda outcome: _of_run(outcome).staleness_p95,
+        simulated_only=True,
+    ),
+    "rollout_s": _field("rollout_s", "s", "mean time of a rollout in its slot"),
+    "group_s": _field("group_s", "s", "mean time of a group until its last rollout"),
+    "in_flight_rollouts": _field("in_flight_rollouts", "rollout", "mean rollouts that hold a slot"),
+    "active_per_replica": _field("active_per_replica", "request", "mean requests that decode on one replica"),
+    "kv_used_ratio": _field("kv_used_ratio", "1", "share of the KV cache in use", share=True),
+    "accepted_ratio": _field("accepted_ratio", "1", "trained over dispatched rollouts", share=True),
+    "mfu_computing": _field("mfu_computing", "1", "model FLOP/s over dense bf16 peak while training", share=True),
+    "mfu_wall_clock": _field("mfu_wall_clock", "1", "the same over the whole step", share=True),
+    "start_s": Measure(unit="s", meaning="mean time from dispatch to a sandbox that runs", of=_start_s),
+    "start_p50_s": Measure(unit="s", meaning="median of it", of=_start_percentile(50), simulated_only=True),
+    "start_p95_s": Measure(unit="s", meaning="its 95th percentile", of=_start_percentile(95), simulated_only=True),
+    "start_p99_s": Measure(unit="s", meaning="its 99th percentile", of=_start_percentile(99), simulated_only=True),
+    "usd_per_mtok": Measure(
+        unit="$/Mtok",
+        meaning="cost of a trained Mtok by wall-clock",
+        of=lambda outcome: cost(outcome.scenario, outcome.point).usd_per_mtok,
+    ),
+    "usd_per_mtok_report_method": Measure(
+        unit="$/Mtok",
+        meaning="the same with the mean rollout time charged once a step",
+        of=lambda outcome: cost(outcome.scenario, outcome.point).usd_per_mtok_report_method,
+    ),
+}
+
+
+LEAST_STEPS = 20
+LEAST_GROUPS = 8000
+"""A simulated run is at least so long: the mean length of 8,000 groups still wanders by a percent."""
+
+
+def enough_steps(scenario: Scenario) -> int:
+    """Steps of a run with groups enough for its means, whose second half is past its warm-up (docs/semantics.md, section 9)."""
+    fills = 2 + 2 * scenario.steps_per_publication * math.ceil(min(scenario.max_staleness, 16.0))
+    return max(LEAST_STEPS, 2 * fills, math.ceil(LEAST_GROUPS / scenario.prompts_per_step))
+
+
+def outcome(scenario: Scenario, solver: str, *, seed: int = 0, rollouts: bool = False) -> Outcome:
+    """Run a scenario by closed form or by simulation."""
+    require_known("solver", solver, SOLVERS)
+    if solver == "closed form":
+        return Outcome(scenario=scenario, point=solve(scenario))
+    from rlqueue.simulation import simulate
+
+    run = simulate(scenario, seed, enough_steps(scenario), rollouts=rollouts)
+    return Outcome(scenario=scenario, point=run.operating_point, run=run)
+
+
+def read(found: Outcome, name: str) -> float:
+    """The value of one measure. Raises ValueError for an unknown name, and for a percentile of the closed form."""
+    require_known("measured", name, MEASURES)
+    return MEASURES[name].of(found)
+
+
+def checked_value(name: str, value: object, where: str) -> float:
+    """A measured value as a number inside its limits, or ValueError."""
+    require_known(f"{where} quantity", name, MEASURES)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not number:
+        raise ValueError(f"{where}: {name}={value!r} must be a finite number: {MEASURES[name].meaning}")
+    if MEASURES[name].share and not 0 <= value <= 1:
+        raise ValueError(f"{where}: {name}={value:g} must be in [0, 1]: {MEASURES[name].meaning}")
+    if not MEASURES[name].share and value < 0:
+        raise ValueError(f"{where}: {name}={value:g} must be >= 0: {MEASURES[name].meaning}")
+    return float(value)
+
+
+def knob_fields() -> dict[str, dataclasses.Field]:
+    """The knobs of a scenario that are numbers and so can be fitted, by name."""
+    return {each.name: each for each in dataclasses.fields(Scenario) if each.type in (int, float)}

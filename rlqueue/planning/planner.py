@@ -1,0 +1,143 @@
+"""How to split the GPUs: the best split, concurrency, staleness budget and schedule for a goal, within limits.
+
+The closed form answers every plan there is; simulated runs with common seeds correct it where it looks best, and fresh seeds,
+the same for all, decide among the finalists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from rlqueue.planning.goal import Goal, Limits
+from rlqueue.planning.grid import Space, best_by_gpus, grid, own_row, refuse_impossible
+from rlqueue.planning.map import by_schedule, flat_splits, frontier, heat, prices
+from rlqueue.planning.search import Final, Option, Search
+from rlqueue.planning.trials import SLACK, Bench
+from rlqueue.scenario import Scenario
+
+SEARCH_SEEDS = (0, 1)
+DECIDING_SEEDS = (2, 3, 4, 5, 6, 7)
+ROUNDS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The best plan found, what is next to it, and what it hangs on.
+
+    Attributes:
+        options: the plan itself first, then its neighbours, the scenario's own and other finalists, by loss.
+        binding, next_constraint: what holds the plan's run back, simulated. prices: by limit, the share of the objective that
+            it costs (closed form, corrected); 0 where it does not bind.
+        flat_splits: least and most generator GPUs within ``map.FLAT`` of the best, other choices free.
+        frontier: least objective by staleness. heat: objective by split and budget, other choices free, same schedule.
+        by_gpus: the best plan of fewer and more GPUs. by_schedule: the best of each schedule. Both by closed form, the latter
+            corrected where it was simulated.
+        simulated: every plan that the search simulated: staleness and objective.
+        lumped: whether deciding runs took all turns of a rollout in one. runs, events: simulated.
+    """
+
+    scenario: Scenario
+    goal: Goal
+    limits: Limits
+    gpus: int
+    options: tuple[Option, ...]
+    binding: str
+    next_constraint: str
+    prices: dict[str, float]
+    flat_splits: tuple[int, int]
+    frontier: pd.DataFrame
+    heat: pd.DataFrame
+    by_gpus: pd.DataFrame
+    by_schedule: pd.DataFrame
+    simulated: pd.DataFrame
+    seeds: tuple[int, ...]
+    lumped: bool
+    runs: int
+    events: int
+
+    @property
+    def best(self) -> Option:
+        return self.options[0]
+
+    @property
+    def runner_up(self) -> Option | None:
+        """The least loss after the plan's among those that keep the limits."""
+        return next((each for each in self.options[1:] if each.kept), None)
+
+    @property
+    def own(self) -> Option | None:
+        """The scenario as it is; None where it is no plan for these GPUs and limits' schedules."""
+        found = [each for each in self.options if each.role == "as it is"]
+        if not found and self.best.scenario == self.scenario:
+            return self.best
+        return found[0] if found else None
+
+
+def _rising(progress: Callable[[float, str], Any] | None) -> Callable[[float, str], None]:
+    """Tells no share below one that was told before: a round may bring more runs."""
+    most = 0.0
+
+    def tell(share: float, what: str) -> None:
+        nonlocal most
+        most = max(most, share)
+        if progress:
+            progress(most, what)
+
+    return tell
+
+
+def plan(
+    scenario: Scenario, goal: Goal | None = None, limits: Limits | None = None, *, gpus: int | None = None,
+    space: Space | None = None, seed: int = 0, workers: int | None = None,
+    progress: Callable[[float, str], Any] | None = None,
+) -> Plan:  # fmt: skip
+    """The best plan for the goal that keeps the limits.
+
+    Args:
+        goal: what is to be best; by default $/Mtok. limits: by default none. gpus: trainer and generator together; by default
+            the scenario's. space: what to choose from; by default all that is sensible.
+        seed: first of the seeds; the plan is a function of it. workers: threads; all cores.
+        progress: is told the share that is done, and of what.
+
+    Raises:
+        ValueError: no plan keeps the limits; the message says which one excludes everything and by how much.
+    """
+    goal, limits, space = goal or Goal(), limits or Limits(), space or Space()
+    gpus = scenario.trainer_gpus + scenario.generator_gpus if gpus is None else gpus
+    tell = _rising(progress)
+    tell(0.0, "all plans, closed form")
+    found = grid(scenario, gpus, limits, space)
+    refuse_impossible(found, limits, SLACK)
+    bench = Bench(grid=found, workers=workers)
+    own = own_row(found)
+    search = Search(bench, goal, limits, tuple(seed + each for each in SEARCH_SEEDS))
+    search.first(own)
+    for turn in range(ROUNDS):
+        tell(0.1 + 0.1 * turn, "promising plans, simulated")
+        if not search.further():
+            break
+    search.along_frontier()
+    deciding = tuple(seed + each for each in DECIDING_SEEDS)
+    final = Final(search, deciding, own, lambda done: tell(0.4 + 0.5 * done, "finalists, with fresh seeds"))
+    options = final.options()
+    tell(0.9, "fewer and more GPUs")
+    believed = search.believed()
+    best = options[0].scenario
+    near = Space(
+        schedules=(best.schedule,), max_staleness=(best.max_staleness / 2, best.max_staleness, best.max_staleness * 2)
+    )
+    by_gpus = best_by_gpus(scenario, gpus, goal, limits, near)
+    tell(1.0, "done")
+    binding, behind = bench.binding[final.winner]
+    return Plan(
+        scenario=scenario, goal=goal, limits=limits, gpus=gpus, options=options, binding=binding, next_constraint=behind,
+        prices=prices(believed, limits), flat_splits=flat_splits(found, believed, limits, options),
+        frontier=frontier(found, believed, goal, limits),
+        heat=heat(found, believed, goal, limits, options[0].scenario.schedule),
+        by_gpus=by_gpus, by_schedule=by_schedule(found, believed, goal, limits), simulated=search.table(),
+        seeds=deciding, lumped=final.fidelity != "whole", runs=bench.runs, events=bench.events,
+    )  # fmt: skip

@@ -1,0 +1,269 @@
+"""Published cases as files: what was run, what was measured, which rows calibrate what. docs/validation.md has the format.
+
+A case file is data: reading one refuses what is no case, by field, value and limit, and computes nothing.
+"""
+
+import dataclasses
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rlqueue import presets
+from rlqueue.calibration import Prior
+from rlqueue.measures import MEASURES, SOLVERS, checked_value, knob_fields
+from rlqueue.provenance import Quantity, Source, data_folder, sources
+from rlqueue.refusal import require_known
+from rlqueue.scenario import Scenario
+from rlqueue.validation.fields import fact_of, list_of_text, number_of, require_fields, source_of, text_of
+
+TOP = ("title", "source", "where", "question", "lacks", "solver", "ties_within", "scenario", "rows", "calibrations",
+       "speedups", "rankings")  # fmt: skip
+"""Fields of a case file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One published run: the scenario as it ran, what was measured of it, and whether it is left out and why."""
+
+    key: str
+    title: str
+    run: str
+    scenario: Scenario
+    measured: Mapping[str, Quantity]
+    left_out: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """Rows that calibrate: which of their measures, which knobs, and the rows that the knobs then hold for."""
+
+    rows: Mapping[str, Sequence[str]]
+    knobs: Sequence[str]
+    priors: Mapping[str, Prior]
+    holds_for: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speedup:
+    """A published ratio of step times: step of ``over`` / step of ``of``."""
+
+    of: str
+    over: str
+    published: Quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """Rows to be put in order by one quantity; ``in_order``: they come lowest first, where the source gives no figures."""
+
+    quantity: str
+    rows: Sequence[str]
+    in_order: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One published case.
+
+    Attributes:
+        name: of the file. title, question: in words. source, where: of what is measured.
+        lacks: what the model lacks here, in words for the reader of a miss. solver: who predicts.
+        ties_within: published values closer than this relative difference are no ranking.
+        facts: the scenario's knobs with their sources. rows, fits, speedups, rankings: see there.
+    """
+
+    name: str
+    title: str
+    question: str
+    source: Source
+    where: str
+    lacks: Sequence[str]
+    solver: str
+    ties_within: float
+    facts: Mapping[str, Quantity]
+    rows: Sequence[Row]
+    fits: Sequence[Fit]
+    speedups: Sequence[Speedup]
+    rankings: Sequence[Ranking]
+
+    @property
+    def calibrating(self) -> frozenset[str]:
+        """Keys of the rows that calibrate something."""
+        return frozenset(key for fit in self.fits for key in fit.rows)
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """Every case in data/cases/, in the order of the files' names."""
+    return tuple(case_from_file(path) for path in sorted((data_folder() / "cases").glob("*.toml")))
+
+
+def case_from_file(path: str | Path) -> Case:
+    """One case from its file.
+
+    Raises:
+        ValueError: not TOML, an unknown or missing field, a value outside its limits, or an impossible scenario.
+    """
+    path = Path(path)
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"case file {path}: cannot be read ({error})") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"case file {path} is not valid TOML: {error}") from error
+    return case_from_values(raw, name=path.stem)
+
+
+def case_from_values(raw: Mapping[str, Any], name: str) -> Case:
+    """One case from the parsed file."""
+    at = f"case {name}"
+    require_fields(at, raw, TOP, needed=("title", "source", "scenario", "rows"))
+    source, where = source_of(at, raw["source"]), text_of(at, raw, "where")
+    solver = raw.get("solver", "simulated")
+    require_known(f"{at}: solver", solver, SOLVERS)
+    facts = _facts(at, raw["scenario"], source, where)
+    rows = _rows(at, raw["rows"], facts, source, where)
+    keys = [row.key for row in rows]
+    return Case(
+        name=name,
+        title=text_of(at, raw, "title"),
+        question=text_of(at, raw, "question"),
+        source=source,
+        where=where,
+        lacks=tuple(list_of_text(at, raw.get("lacks", []), "lacks")),
+        solver=solver,
+        ties_within=number_of(at, raw, "ties_within", high=1.0, default=0.0),
+        facts=facts,
+        rows=rows,
+        fits=_fits(at, raw.get("calibrations", []), rows),
+        speedups=tuple(_speedup(f"{at}: speedups", each, keys, source, where) for each in raw.get("speedups", [])),
+        rankings=tuple(_ranking(f"{at}: rankings", each, rows) for each in raw.get("rankings", [])),
+    )
+
+
+def _facts(at: str, given: object, source: Source, where: str) -> dict[str, Quantity]:
+    known = {each.name: each for each in dataclasses.fields(Scenario)}
+    require_fields(f"{at}: scenario", given, ("based_on", *known))
+    base = given.get("based_on")
+    facts = presets.preset(base) if base is not None else {}
+    own = {
+        knob: fact_of(f"{at}: scenario.{knob}", value, known[knob].metadata["unit"], source, where)
+        for knob, value in given.items()
+        if knob != "based_on"
+    }
+    return dict(facts) | own
+
+
+def _rows(at: str, given: object, facts: Mapping[str, Quantity], source: Source, where: str) -> tuple[Row, ...]:
+    if not isinstance(given, list) or not given:
+        raise ValueError(f"{at}: rows={given!r} must be a list of at least one table")
+    rows: list[Row] = []
+    for each in given:
+        row = _row(at, each, facts, source, where)
+        if row.key in [other.key for other in rows]:
+            raise ValueError(f"{at}: rows: key={row.key!r} must be there once: rows are named by it")
+        rows.append(row)
+    return tuple(rows)
+
+
+def _row(at: str, given: object, facts: Mapping[str, Quantity], source: Source, where: str) -> Row:
+    require_fields(
+        f"{at}: rows", given, ("key", "title", "run", "changes", "measured", "left_out"), needed=("key", "measured")
+    )
+    key = text_of(f"{at}: rows", given, "key")
+    here = f"{at}: row {key!r}"
+    changes, known = given.get("changes", {}), {each.name: each for each in dataclasses.fields(Scenario)}
+    require_fields(f"{here}: changes", changes, known)
+    values = {knob: fact.value for knob, fact in facts.items()}
+    values |= {
+        knob: fact_of(f"{here}: {knob}", value, known[knob].metadata["unit"], source, where).value
+        for knob, value in changes.items()
+    }
+    require_fields(f"{here}: measured", given["measured"], MEASURES)
+    measured = {}
+    for name, value in given["measured"].items():
+        measured[name] = fact_of(f"{here}: {name}", value, MEASURES[name].unit, source, where)
+        checked_value(name, measured[name].value, here)
+    try:
+        scenario = Scenario.from_values(values, name=key)
+    except ValueError as error:
+        raise ValueError(f"{here}: {error}") from error
+    return Row(
+        key=key, title=text_of(here, given, "title") or key, run=text_of(here, given, "run"), scenario=scenario,
+        measured=measured, left_out=text_of(here, given, "left_out"),
+    )  # fmt: skip
+
+
+def _fits(at: str, given: object, rows: Sequence[Row]) -> tuple[Fit, ...]:
+    if not isinstance(given, list):
+        raise ValueError(f"{at}: calibrations={given!r} must be a list of tables")
+    fits = tuple(_fit(f"{at}: calibrations", each, {row.key: row for row in rows}) for each in given)
+    held = [key for fit in fits for key in fit.holds_for]
+    if twice := sorted({key for key in held if held.count(key) > 1}):
+        raise ValueError(f"{at}: calibrations: row {twice[0]!r} must be held by one of them: say holds_for in each")
+    return fits
+
+
+def _fit(at: str, given: object, rows: Mapping[str, Row]) -> Fit:
+    require_fields(at, given, ("rows", "fit", "priors", "holds_for"), needed=("rows", "fit"))
+    used = given["rows"]
+    if not isinstance(used, Mapping) or not used:
+        raise ValueError(f"{at}: rows={used!r} must be a table: row = [its measures that are fitted to]")
+    for key, names in used.items():
+        require_known(f"{at}: row", key, rows)
+        if not list_of_text(at, names, f"rows.{key}"):
+            raise ValueError(f"{at}: rows.{key}=[] must name a measure: a row calibrates by what was measured of it")
+        for name in names:
+            require_known(f"{at}: rows.{key} measure", name, rows[key].measured)
+    knobs = list_of_text(at, given["fit"], "fit")
+    for knob in knobs:
+        require_known(f"{at}: fit", knob, knob_fields())
+    if not knobs:
+        raise ValueError(f"{at}: fit=[] must name a knob")
+    holds_for = list_of_text(at, given.get("holds_for", list(rows)), "holds_for")
+    for key in holds_for:
+        require_known(f"{at}: holds_for", key, rows)
+    priors = {knob: _prior(f"{at}: priors.{knob}", knob, each, knobs) for knob, each in given.get("priors", {}).items()}
+    return Fit(rows=dict(used), knobs=tuple(knobs), priors=priors, holds_for=tuple(dict.fromkeys([*used, *holds_for])))
+
+
+def _prior(at: str, knob: str, given: object, knobs: Sequence[str]) -> Prior:
+    require_known(at, knob, knobs)
+    require_fields(at, given, ("value", "spread", "source", "where", "note", "kind"), needed=("value", "spread"))
+    for field in ("value", "spread"):
+        value = given[field]
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
+            raise ValueError(f"{at}: {field}={value!r} must be a finite number > 0")
+    if "source" in given:
+        require_known(f"{at}: source", given["source"], sources())
+    return Prior(value=float(given["value"]), spread=float(given["spread"]))
+
+
+def _speedup(at: str, given: object, keys: Sequence[str], source: Source, where: str) -> Speedup:
+    require_fields(at, given, ("of", "over", "published"), needed=("of", "over", "published"))
+    for field in ("of", "over"):
+        require_known(f"{at}: {field}", given[field], keys)
+    published = fact_of(f"{at}: published", given["published"], "1", source, where)
+    if not isinstance(published.value, int | float) or not 0 < published.value < math.inf:
+        raise ValueError(f"{at}: published={published.value!r} must be a finite number > 0: a ratio of step times")
+    return Speedup(of=given["of"], over=given["over"], published=published)
+
+
+def _ranking(at: str, given: object, rows: Sequence[Row]) -> Ranking:
+    require_fields(at, given, ("quantity", "rows", "in_order"), needed=("quantity", "rows"))
+    require_known(f"{at}: quantity", given["quantity"], MEASURES)
+    by_key, in_order = {row.key: row for row in rows}, given.get("in_order", False)
+    if not isinstance(in_order, bool):
+        raise ValueError(f"{at}: in_order={in_order!r} must be true or false")
+    named = list_of_text(at, given["rows"], "rows")
+    if len(named) < 2:
+        raise ValueError(f"{at}: rows={named!r} must name at least two rows: one has no rank")
+    for key in named:
+        require_known(f"{at}: row", key, by_key)
+        if not in_order and given["quantity"] not in by_key[key].measured:
+            raise ValueError(f"{at}: row {key!r} lacks a measured {given['quantity']} (or say in_order = true)")
+    return Ranking(quantity=given["quantity"], rows=tuple(named), in_order=in_order)

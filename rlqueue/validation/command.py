@@ -1,0 +1,123 @@
+"""``rlqueue validate`` and ``rlqueue calibrate``: their options and answers; the command line prints them."""
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlqueue.measures import SOLVERS
+from rlqueue.provenance import parsed
+from rlqueue.refusal import require_known
+from rlqueue.scenario import Scenario
+
+VALIDATE = (
+    "published runs by the protocol of docs/validation.md: a few rows calibrate, all others are predicted blind. Errors are "
+    "shares in [0, 1] of predicted rows only: median_error_step 0.12 is 12 %, median_error_wait_points 0.08 is 8 points"
+)
+CALIBRATE = "fit a scenario to what was measured: three seconds, a decode curve, a wait ratio"
+
+
+def validate_options(command: argparse.ArgumentParser) -> None:
+    """The options of ``validate``."""
+    command.add_argument("--out", metavar="DIR", help="write validation.csv, rankings.csv and calibrations.csv there")
+    command.add_argument(
+        "--case", action="append", default=[], metavar="NAME_OR_FILE", help="this case alone; may be given again"
+    )
+    command.add_argument("--solver", choices=tuple(SOLVERS), help="in place of the one that each case names")
+
+
+def run_validate(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str, Any]:
+    """The answer of ``validate``: its summary, one entry per case, and the rows; ``say`` hears how far it is."""
+    from rlqueue.validation import Validation, validate
+    from rlqueue.validation.report import lines, table, write
+
+    chosen = list(_chosen(options.case))
+    results = []
+    for number, result in enumerate(validate(chosen, solver=options.solver), start=1):
+        say(f"{number}/{len(chosen)} {result.case.name}")
+        results.append(result)
+    validation = Validation(results=results)
+    written = write(validation, Path(options.out)) if options.out else []
+    by_case = {result.case.name: Validation(results=[result]).summary() for result in results}
+    return validation.summary() | {
+        "by_case": by_case,
+        "rows": table(results),
+        "written": written,
+        "lines": [line for result in results for line in lines(result)],
+    }
+
+
+def _chosen(names: Sequence[str]) -> Iterator[Any]:
+    from rlqueue.validation import case_from_file, cases
+
+    known = {case.name: case for case in cases()}
+    if not names:
+        yield from known.values()
+    for name in names:
+        if name.endswith(".toml"):
+            yield case_from_file(name)
+        else:
+            require_known("case", name, known)
+            yield known[name]
+
+
+def validate_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """The answer of ``validate`` as text."""
+    yield from found["lines"]
+    yield "c: the row calibrates; -: beside a calibrating row, or left out; all others are predicted blind"
+    for name, value in found.items():
+        if isinstance(value, int | float):
+            yield f"{name:32} {value:,.4g}"
+    for path in found["written"]:
+        yield f"written: {path}"
+
+
+def calibrate_options(command: argparse.ArgumentParser) -> None:
+    """The options of ``calibrate`` beside those that choose the scenario."""
+    command.add_argument(
+        "--measured", action="append", default=[], metavar="NAME=VALUE",
+        help="what was measured, e.g. generate_s=178, train_s=95, sync_s=6, trainer_wait_ratio=0.3, "
+        "'decode_curve=16: 910, 100: 2400'",
+    )  # fmt: skip
+    command.add_argument(
+        "--fit", action="append", metavar="KNOB", help="a knob to fit; by default the one each measure sets"
+    )
+    command.add_argument("--solver", choices=tuple(SOLVERS), default="closed form", help="whose answers are to match")
+    command.add_argument("--out", metavar="FILE", help="write the fitted scenario there, as TOML")
+
+
+def run_calibrate(options: argparse.Namespace, scenario: Scenario) -> dict[str, Any]:
+    """The answer of ``calibrate``: fitted knobs, residuals, and the scenario file."""
+    from rlqueue.calibration import calibrate
+
+    found = calibrate(scenario, _measured(options.measured), fit=options.fit, solver=options.solver)
+    if options.out:
+        try:
+            Path(options.out).write_text(found.toml(), encoding="utf-8")
+        except OSError as error:
+            raise ValueError(f"out={options.out}: cannot be written ({error.strerror or error})") from error
+    return found.as_dict() | {"toml": found.toml(), "written": options.out}
+
+
+def _measured(words: Sequence[str]) -> dict[str, Any]:
+    measured = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise ValueError(f"--measured {word!r} must have the form NAME=VALUE")
+        measured[name.strip()] = value if name.strip() == "decode_curve" else parsed(value.strip())
+    return measured
+
+
+def calibrate_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """The answer of ``calibrate`` as text."""
+    for knob in found["knobs"]:
+        fixed = (
+            "not fixed by the measurements" if knob["spread"] is None else f"{knob['low']:.4g} to {knob['high']:.4g}"
+        )
+        limit = ", at its limit" if knob["at_limit"] else ""
+        yield f"{knob['knob']:32} {knob['start']:.4g} -> {knob['value']:.4g} {knob['unit']} ({fixed}{limit})"
+    for each in found["residuals"]:
+        yield f"{each['quantity']:32} measured {each['measured']:.4g} {each['unit']}, fitted {each['fitted']:.4g}"
+    if found["written"]:
+        yield f"written: {found['written']}"

@@ -1,0 +1,249 @@
+"""The protocol: fit on the rows that calibrate, predict every other row, then look at what was published.
+
+The order is the code's: ``fitted`` is given the calibrating rows alone, ``predicted`` no measurement at all, and only
+``compared`` brings the two together.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from statistics import median
+
+from rlqueue.calibration import Calibration, calibrate_rows
+from rlqueue.measures import MEASURES, Outcome, outcome, read
+from rlqueue.provenance import Quantity
+from rlqueue.scenario import Scenario
+from rlqueue.validation.cases import Case, Fit, Ranking, Row
+
+SEED = 1
+"""Of the predictions; a calibration has another one's draws, so that no luck of the draw is carried over."""
+
+TOLD_APART = 0.001
+"""The model has two rows in an order if they differ by more than this: all rows meet the same prompts, so less is rounding."""
+
+PREDICTED, CALIBRATED, BESIDE, LEFT_OUT = "predicted", "calibrates", "beside", "left out"
+ROLES = {
+    PREDICTED: "blind: nothing of this row was seen",
+    CALIBRATED: "fitted to: no test of the model",
+    BESIDE: "another figure of a row that calibrates: shown, not counted",
+    LEFT_OUT: "shown, not counted; the case says why",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One published figure beside the model's. ``error``: predicted / published - 1, for a share predicted - published."""
+
+    case: str
+    row: str
+    title: str
+    role: str
+    quantity: str
+    unit: str
+    published: float
+    kind: str
+    predicted: float
+    error: float
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedPair:
+    """Two rows in their published order, and whether the model has them so. ``counts``: at least one was predicted."""
+
+    case: str
+    quantity: str
+    lower: str
+    higher: str
+    right: bool
+    counts: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseResult:
+    """One case with its calibrations, comparisons and pairs."""
+
+    case: Case
+    solver: str
+    calibrations: Sequence[Calibration]
+    comparisons: Sequence[Comparison]
+    pairs: Sequence[RankedPair]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validation:
+    """All cases. Errors are absolute values; medians are over predicted rows, None where there is no such row."""
+
+    results: Sequence[CaseResult]
+
+    def errors(self, quantity: str) -> list[float]:
+        """Absolute errors of one quantity, predicted rows only."""
+        return [
+            abs(each.error) for result in self.results for each in result.comparisons
+            if each.role == PREDICTED and each.quantity == quantity
+        ]  # fmt: skip
+
+    @property
+    def step_errors(self) -> list[float]:
+        """Relative errors of the step time; where only tokens per second are published, of the step time these stand for."""
+        errors = []
+        for result in self.results:
+            timed = {each.row for each in result.comparisons if each.quantity == "step_s"}
+            for each in result.comparisons:
+                if each.role == PREDICTED and each.quantity == "step_s":
+                    errors.append(abs(each.error))
+                elif each.role == PREDICTED and each.quantity == "trained_tokens_per_s" and each.row not in timed:
+                    errors.append(abs(1.0 / (1.0 + each.error) - 1.0))
+        return errors
+
+    @property
+    def predicted_rows(self) -> int:
+        """Rows of which nothing was seen and something is compared."""
+        return len({
+            (each.case, each.row) for result in self.results for each in result.comparisons
+            if each.role == PREDICTED and each.quantity != "speedup_ratio"
+        })  # fmt: skip
+
+    @property
+    def counted_pairs(self) -> list[RankedPair]:
+        """Pairs of rows that test the model."""
+        return [pair for result in self.results for pair in result.pairs if pair.counts]
+
+    def summary(self) -> dict[str, float | int | None]:
+        """The figures of ``rlqueue validate --json``; shares are in [0, 1], wait points too (8 points = 0.08)."""
+        pairs = self.counted_pairs
+        return {
+            "cases": len(self.results),
+            "predicted_rows": self.predicted_rows,
+            "median_error_step": _median(self.step_errors),
+            "median_error_wait_points": _median(self.errors("trainer_wait_ratio")),
+            "median_error_speedup": _median(self.errors("speedup_ratio")),
+            "median_error_staleness_versions": _median(self._absolute("staleness_versions")),
+            "median_error_rollout": _median(self.errors("rollout_s")),
+            "ranked_pairs": len(pairs),
+            "rankings_right": sum(pair.right for pair in pairs) / len(pairs) if pairs else None,
+        }
+
+    def _absolute(self, quantity: str) -> list[float]:
+        return [
+            abs(each.predicted - each.published) for result in self.results for each in result.comparisons
+            if each.role == PREDICTED and each.quantity == quantity
+        ]  # fmt: skip
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return median(values) if values else None
+
+
+def validate(cases: Sequence[Case], *, solver: str | None = None) -> Iterator[CaseResult]:
+    """Every case by the protocol, one by one as they are ready.
+
+    Args:
+        cases: what to validate on. solver: in place of the one each case names.
+    """
+    for case in cases:
+        yield result(case, solver or case.solver)
+
+
+def result(case: Case, solver: str) -> CaseResult:
+    """One case by the protocol."""
+    calibrations = [fitted(fit, _calibrating(case, fit), solver) for fit in case.fits]
+    outcomes = predicted(_scenarios(case, calibrations), _with_percentiles(case), solver)
+    return CaseResult(
+        case=case, solver=solver, calibrations=calibrations, comparisons=tuple(_compared(case, outcomes)),
+        pairs=tuple(pair for ranking in case.rankings for pair in _ranked(case, ranking, outcomes)),
+    )  # fmt: skip
+
+
+def _calibrating(case: Case, fit: Fit) -> list[tuple[Scenario, Mapping[str, float]]]:
+    """The calibrating rows, each with the measures that are fitted to and no other."""
+    rows = {row.key: row for row in case.rows}
+    return [
+        (rows[key].scenario, {name: float(rows[key].measured[name].value) for name in names})
+        for key, names in fit.rows.items()
+    ]
+
+
+def fitted(fit: Fit, rows: Sequence[tuple[Scenario, Mapping[str, float]]], solver: str) -> Calibration:
+    """The calibration of one fit from its rows alone."""
+    return calibrate_rows(rows, fit=fit.knobs, priors=fit.priors, solver=solver)
+
+
+def _scenarios(case: Case, calibrations: Sequence[Calibration]) -> dict[str, Scenario]:
+    scenarios = {row.key: row.scenario for row in case.rows}
+    for fit, found in zip(case.fits, calibrations, strict=True):
+        for key in fit.holds_for:
+            scenarios[key] = dataclasses.replace(scenarios[key], **found.values)
+    return scenarios
+
+
+def _with_percentiles(case: Case) -> set[str]:
+    """Rows whose comparison or rank needs each rollout."""
+    asked = {(row.key, name) for row in case.rows for name in row.measured}
+    asked |= {(key, ranking.quantity) for ranking in case.rankings for key in ranking.rows}
+    return {key for key, name in asked if MEASURES[name].simulated_only}
+
+
+def predicted(scenarios: Mapping[str, Scenario], whole: set[str], solver: str) -> dict[str, Outcome]:
+    """How each scenario runs; nothing that was measured is at hand here."""
+    with ThreadPoolExecutor() as pool:  # the compiled loop lets other threads run
+        futures = {
+            key: pool.submit(outcome, scenario, solver, seed=SEED, rollouts=key in whole)
+            for key, scenario in scenarios.items()
+        }
+        return {key: future.result() for key, future in futures.items()}
+
+
+def _compared(case: Case, outcomes: Mapping[str, Outcome]) -> Iterator[Comparison]:
+    rows = {row.key: row for row in case.rows}
+    for row in case.rows:
+        for name, fact in row.measured.items():
+            if MEASURES[name].simulated_only and outcomes[row.key].run is None:
+                continue
+            yield _comparison(case, row, name, fact, read(outcomes[row.key], name))
+    for each in case.speedups:
+        ratio = outcomes[each.over].point.step_s / outcomes[each.of].point.step_s
+        row = dataclasses.replace(rows[each.of], title=f"{rows[each.of].title} over {rows[each.over].title}")
+        yield _comparison(case, row, "speedup_ratio", each.published, ratio)
+
+
+def _comparison(case: Case, row: Row, name: str, fact: Quantity, value: float) -> Comparison:
+    published = float(fact.value)
+    share = name in MEASURES and MEASURES[name].share
+    error = value - published if share or published == 0 else value / published - 1.0
+    return Comparison(
+        case=case.name, row=row.key, title=row.title, role=_role(case, row, name), quantity=name,
+        unit=MEASURES[name].unit if name in MEASURES else "1", published=published, kind=fact.kind, predicted=value,
+        error=error, note=fact.note,
+    )  # fmt: skip
+
+
+def _role(case: Case, row: Row, name: str) -> str:
+    if row.left_out:
+        return LEFT_OUT
+    if row.key not in case.calibrating:
+        return PREDICTED
+    fits = [fit.rows[row.key] for fit in case.fits if row.key in fit.rows]
+    return CALIBRATED if any(name in names for names in fits) else BESIDE
+
+
+def _ranked(case: Case, ranking: Ranking, outcomes: Mapping[str, Outcome]) -> Iterator[RankedPair]:
+    """Each pair that the source tells apart: a pair within ``ties_within`` of each other is no ranking."""
+    rows = {row.key: row for row in case.rows}
+    if MEASURES[ranking.quantity].simulated_only and any(outcomes[key].run is None for key in ranking.rows):
+        return
+    for i, first in enumerate(ranking.rows):
+        for second in ranking.rows[i + 1 :]:
+            lower, higher = first, second
+            if not ranking.in_order:
+                a, b = (float(rows[key].measured[ranking.quantity].value) for key in (first, second))
+                if abs(a - b) <= case.ties_within * max(a, b) or a == b:
+                    continue
+                lower, higher = (first, second) if a < b else (second, first)
+            below, above = (read(outcomes[key], ranking.quantity) for key in (lower, higher))
+            yield RankedPair(
+                case=case.name, quantity=ranking.quantity, lower=lower, higher=higher,
+                right=above - below > TOLD_APART * above,
+                counts=any(key not in case.calibrating and not rows[key].left_out for key in (lower, higher)),
+            )  # fmt: skip

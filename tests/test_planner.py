@@ -1,0 +1,220 @@
+"""The planner: its best is the best of simulating everything, its limits hold in simulated runs, and its words are true."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from simulation_toys import toy
+
+from rlqueue import Scenario, cost, simulate, solve
+from rlqueue.planning import Goal, Limits, Space, as_object, plan, sentences
+from rlqueue.planning.goal import LIMITED
+from rlqueue.planning.grid import grid, neighbours, own_row
+from rlqueue.planning.search import interval
+from rlqueue.planning.trials import Bench, corrected
+
+SLIME = Scenario.from_data("slime-qwen3-235b")
+SMALL = toy(
+    trainer_gpus=2, generator_gpus=2, prompts_per_step=4, concurrency=16, schedule="async-in-flight", max_staleness=2.0,
+    response_sigma_between_prompts=0.6, response_sigma_within_group=0.2, mfu=1.5e-6, gpu_hour_usd=2.0,
+)  # fmt: skip
+SPACE = Space(
+    generator_gpus=(1, 2, 3), slots_per_replica=(4.0, 8.0, 16.0), max_staleness=(1.0, 2.0, 4.0),
+    schedules=("async-in-flight", "one-step-off"),
+)  # fmt: skip
+SEEDS = range(2, 8)
+
+
+@pytest.fixture(scope="module")
+def free():
+    return plan(SMALL, space=SPACE)
+
+
+@pytest.fixture(scope="module")
+def brute():
+    """Every plan of the space, simulated with the seeds that decide: means by row."""
+    found = grid(SMALL, 4, Limits(), SPACE)
+    bench = Bench(grid=found)
+    rows = range(len(found.table))
+    bench.run(rows, SEEDS, "whole")
+    return found, bench.means(rows, SEEDS, "whole")
+
+
+def best_loss(brute, goal, limits=None):
+    kept = [each for each in brute[1].values() if (limits or Limits()).kept(each)]
+    return min(float(goal.loss(goal.value(each))) for each in kept)
+
+
+@pytest.mark.parametrize("objective", ["usd-per-mtok", "tokens-per-s", "hours"])
+def test_the_plan_is_as_good_as_the_best_of_simulating_every_plan(brute, objective):
+    goal = Goal(objective=objective, training_steps=100 if objective == "hours" else None)
+    best = plan(SMALL, goal, space=SPACE).best
+    assert goal.loss(best.value) <= best_loss(brute, goal) * 1.006  # AS_GOOD, and the mean of quotients
+    assert best.low <= best.value <= best.high
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Limits(max_staleness_versions=1.2),
+        Limits(max_wait_ratio=0.1),
+        Limits(max_wait_ratio=0.3, max_staleness_versions=1.5),
+        Limits(min_trainer_gpus=3),
+        Limits(schedules=("one-step-off",)),
+    ],
+    ids=str,
+)
+def test_limits_hold_in_the_plan_s_simulated_runs_and_cost_no_more_than_they_must(brute, limits):
+    best = plan(SMALL, limits=limits, space=SPACE).best
+    assert best.kept
+    for name, limit in limits.given.items():
+        assert best.answers[LIMITED[name]] <= limit
+    assert best.scenario.trainer_gpus >= limits.min_trainer_gpus
+    assert best.scenario.schedule in (limits.schedules or SPACE.schedules)
+    table = brute[0].table
+    allowed = {
+        row: each for row, each in brute[1].items()
+        if table["trainer_gpus"][row] >= limits.min_trainer_gpus
+        and (not limits.schedules or table["schedule"][row] in limits.schedules)
+    }  # fmt: skip
+    assert best.value <= best_loss((table, allowed), Goal(), limits) * 1.006
+
+
+def test_the_plan_s_numbers_are_those_of_running_it(free):
+    best = free.best
+    found = []
+    for seed in free.seeds:
+        run = simulate(
+            best.scenario, seed, 24
+        )  # as many steps as the planner takes: twice 2 + 2 * 4 + 2, or at least 16
+        point = run.operating_point
+        tokens = SMALL.trained_tokens_per_step / point.step_s / point.trained_tokens_per_s
+        found.append(cost(best.scenario, point).usd_per_mtok * tokens)
+    assert np.mean(found) == pytest.approx(best.value, rel=0.03)  # other lengths of the runs: within their noise
+
+
+def test_the_plan_is_no_worse_than_the_scenario_as_it_is(free):
+    assert free.own is not None
+    assert free.best.value <= free.own.value
+    own = plan(SMALL, space=Space(generator_gpus=(2,), slots_per_replica=(8.0,), max_staleness=(2.0,),
+                                  schedules=("async-in-flight",)))  # fmt: skip
+    assert own.own is own.best  # the only plan there is
+    assert own.runner_up is None
+    assert "no plan is better" in " ".join(sentences(own))
+
+
+def test_the_plan_is_a_function_of_the_seed(free):
+    again = plan(SMALL, space=SPACE, workers=1)
+    assert again.options == free.options
+    assert again.frontier.equals(free.frontier)
+    assert plan(SMALL, space=SPACE, seed=1).options != free.options
+
+
+def test_neighbours_differ_in_one_choice_by_one_step():
+    found = grid(SMALL, 4, Limits(), SPACE)
+    row = own_row(found)
+    assert found.plan(row) == dataclasses.replace(SMALL, cluster_gpus=0)
+    near = {name: found.plan(each) for name, each in neighbours(found, row).items()}
+    assert {name: each.generator_gpus for name, each in near.items()}["split+1"] == 3
+    assert near["split+1"].concurrency == 3 * 8  # as many slots on each replica
+    assert near["slots-1"].concurrency == 2 * 4
+    assert near["budget+1"].max_staleness == 4.0
+    assert len(near) == 6
+
+
+def test_the_grid_s_answers_are_the_closed_form_s():
+    found = grid(SLIME, 96, Limits())
+    for row in range(0, len(found.table), 1501):
+        each = found.plan(row)
+        point = solve(each)
+        assert found.answers["step_s"][row] == pytest.approx(point.step_s)
+        assert found.answers["usd_per_mtok"][row] == pytest.approx(cost(each, point).usd_per_mtok)
+    assert own_row(found) is not None
+    assert own_row(grid(SLIME, 104, Limits())) is None
+
+
+def test_the_corrected_closed_form_meets_what_was_simulated():
+    found = grid(SMALL, 4, Limits(), SPACE)
+    bench, goal, rows = Bench(grid=found), Goal(), [0, 5, 13, 25]
+    bench.run(rows, (0, 1), "search")
+    means, believed = bench.means(rows, (0, 1), "search"), corrected(found, bench, rows, (0, 1), Goal())
+    for row in rows:
+        closed = float(goal.loss(found.answers["usd_per_mtok"][row]))
+        simulated = means[row]["usd_per_mtok"]
+        assert abs(believed["loss"][row] / simulated - 1) <= 0.35 * abs(closed / simulated - 1) + 0.02
+
+
+def test_an_interval_holds_the_mean_and_is_a_point_where_nothing_varies():
+    assert interval(np.full(5, 3.0)) == (3.0, 3.0)
+    low, high = interval(np.array([1.0, 2.0, 3.0]))
+    assert (low, high) == pytest.approx(
+        (2 - 4.303 / math.sqrt(3), 2 + 4.303 / math.sqrt(3)), rel=1e-3
+    )  # Student, 2 degrees
+
+
+def test_what_the_seeds_cannot_tell_is_called_not_distinguishable(free):
+    for each in free.options[1:]:
+        assert each.distinguishable == (each.difference_low > 0 or each.difference_high < 0)
+    words = " ".join(sentences(free))
+    same = [each for each in free.options[1:] if not each.distinguishable and each.role not in {"finalist", "as it is"}]
+    assert ("not distinguishable" in words) == bool(same or not free.runner_up.distinguishable)
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (Limits(max_usd_per_mtok=0.001), r"no plan: max_usd_per_mtok=0.001 must be >= .* on 4 GPUs is .* too much"),
+        (Limits(max_wait_ratio=0.0, max_staleness_versions=0.0), "max_staleness_versions=0 must be >= 1"),
+        (
+            Limits(max_wait_ratio=0.0, max_staleness_versions=1.0, max_usd_per_mtok=4.0),
+            "no plan keeps all limits at once: .*max_usd_per_mtok=4 must be >= 8.89",
+        ),
+        (Limits(min_trainer_gpus=4), r"gpus=4 must be >= 5: one replica of 1 GPUs and 4 for the trainer"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused_by_the_limit_that_excludes_it(limits, message):
+    with pytest.raises(ValueError, match=message):
+        plan(SMALL, limits=limits, space=SPACE)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Goal(objective="hours"), "needs training_steps or training_tokens"),
+        (lambda: Goal(objective="cost"), "objective='cost' is not known"),
+        (lambda: Goal(training_steps=0), "training_steps=0 must be > 0"),
+        (lambda: Goal(training_steps=1, training_tokens=1), "the run has one length"),
+        (lambda: Limits(max_wait_ratio=-1), "max_wait_ratio=-1 must be a number >= 0"),
+        (lambda: Limits(max_kv_ratio=math.nan), "max_kv_ratio=nan must be"),
+        (lambda: Limits(min_trainer_gpus=0), "min_trainer_gpus=0 must be >= 1"),
+        (lambda: Limits(schedules=("async",)), "schedule='async' is not known"),
+    ],
+)
+def test_bad_goals_and_limits_are_refused_by_name(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_the_frontier_gives_up_staleness_only_for_a_better_objective(free):
+    table = free.frontier
+    assert np.all(np.diff(table["staleness_versions"]) > 0)
+    assert np.all(np.diff(table["objective"]) < 0)
+
+
+def test_a_preset_is_planned_and_shown_as_json_and_words():
+    told = []
+    found = plan(
+        SLIME, limits=Limits(max_staleness_versions=4.0), progress=lambda share, what: told.append((share, what))
+    )
+    assert [share for share, _ in told] == sorted(share for share, _ in told)
+    assert told[-1] == (1.0, "done")
+    assert found.best.value < 0.6 * found.own.value
+    assert found.best.answers["staleness_versions"] <= 4.0
+    assert found.prices["max_staleness_versions"] > 0.05
+    plain = json.loads(json.dumps(as_object(found), allow_nan=False))
+    assert plain["plan"]["value"] == found.best.value
+    assert len(plain["sentences"]) >= 5
+    assert set(found.by_gpus["gpus"]) >= {88, 96, 104}
+    assert found.heat.to_numpy()[np.isfinite(found.heat.to_numpy())].min() < 2.5
