@@ -29,16 +29,23 @@ FIRST_PLACE = POINTS // 3
 
 
 class Along:
-    """The page's widgets around one state, one step and one seed; ``box`` holds them all."""
+    """The page's widgets around one state, one step and one seed; ``box`` holds them all.
 
+    Attributes:
+        name: of the page's class in the style sheet. opening, first: of data/page_openings.csv, and the preset it opens with.
+        knobs, minor, more: the controls in sight, in a smaller row below them, and folded away. cards: of the step looked at.
+    """
+
+    name = ""
     opening = ""
+    first = ""
     knobs: Sequence[Control] = ()
     minor: Sequence[Control] = ()
     more: Sequence[Control] = ()
     cards: Sequence[way_words.Card] = ()
 
     def __init__(self, state: State | None = None) -> None:
-        self.state = state or opened(opening=self.opening)
+        self.state = state or opened(self.first, self.opening)
         self.way: Way = way(self.state)
         self.walked: Walked | None = None
         self.seed, self._loading = SEEDS[0], False
@@ -48,6 +55,7 @@ class Along:
         self._build()
         self.build()
         self.box = page_box(self.arranged(), name="rlq-along", sheet=STATIC / "along.css")
+        self.box.add_class(f"rlq-{self.name}")
         self.show()
         guarded(self.scrub, self._scrubbed, self.status)
         guarded(self.seeds, self._reseeded, self.status)

@@ -26,7 +26,9 @@ def page(state: State | None = None) -> None:
 class Growth(Along):
     """Knobs of length and its growth, published growths to pick, and figures of lengths, memory, time and cost."""
 
+    name = "growth"
     opening = "what_if_answers_grow"
+    first = "verl-qwen3-235b-c360"
     knobs = (GROWTH[0], LENGTH, LONGEST, BETWEEN, WITHIN, controls.CONCURRENCY)
     minor = (*GROWTH[1:], STEPS, KV_PRECISION)
     more = MORE_OF_GROWTH

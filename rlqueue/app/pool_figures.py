@@ -165,7 +165,7 @@ def rates(way: Way, walked: Walked | None, step: int) -> dict[str, Any]:
                 "y": MIDDLES,
                 "z": np.sqrt(way.shares.T),
                 "zmin": 0,
-                "zmax": 0.75,
+                "zmax": float(np.sqrt(way.shares.max())),
                 "colorscale": "Cividis",
                 "showscale": False,
                 "customdata": way.shares.T,

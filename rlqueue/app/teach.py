@@ -39,7 +39,9 @@ def page(state: State | None = None) -> None:
 class Teach(Along):
     """Knobs of the pool and of learning, figures of what groups teach, and the strategies side by side."""
 
+    name = "teach"
     opening = "which_prompts_teach"
+    first = "slime-qwen3-235b"
     knobs = (*DIFFICULTY, *LEARNING, GROUP_SIZE)
     minor = (*CHOOSING, *OF_SAMPLERS, STEPS)
     more = (*MORE_OF_CURRICULUM, PROMPTS)

@@ -113,8 +113,7 @@ def points(name: str, x: Any, y: Any, hover: str, **more: Any) -> dict[str, Any]
 
 def methods(walked: Walked | None, what: str) -> str:
     """Which of a figure's marks is which, and what they are."""
-    simulated = f", dots simulated ({walked.words})" if walked is not None else ""
-    return f"lines closed form{simulated} · {what}"
+    return f"lines closed form{', dots simulated' if walked is not None else ''} · {what}"
 
 
 def simulated_key(walked: Walked | None) -> list[dict[str, str]]:

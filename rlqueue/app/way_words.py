@@ -45,10 +45,10 @@ TEACH = (
     WAIT,
     COST,
     Card(
-        name="Signal that costs",
+        name="What teaches",
         column="usd_per_informative_mtok",
         shown=lambda value: f"{dollars(value)}/Mtok",
-        means="per Mtok that teaches",
+        means="per Mtok of groups that teach",
     ),
     STEP,
 )
