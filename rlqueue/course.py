@@ -51,13 +51,15 @@ class Course:
         rows = []
         steps, names = self.table["step"].to_numpy(), list(self.table["binding_constraint"])
         for i in range(1, len(names)):
-            low, high, new = int(steps[i - 1]), int(steps[i]), names[i]
-            while names[i - 1] != new and high - low > 1:
-                middle = (low + high) // 2
-                found = self._constraint(middle)
-                low, high, new = (low, middle, found) if found != names[i - 1] else (middle, high, new)
-            if names[i - 1] != new:
-                rows.append({"step": high, "was": names[i - 1], "becomes": new})
+            was, low = names[i - 1], int(steps[i - 1])
+            while was != names[i]:  # there may be more than one between two rows
+                high, new = int(steps[i]), names[i]
+                while high - low > 1:
+                    middle = (low + high) // 2
+                    found = self._constraint(middle)
+                    low, high, new = (low, middle, found) if found != was else (middle, high, new)
+                rows.append({"step": high, "was": was, "becomes": new})
+                was, low = new, high
         return pd.DataFrame(rows, columns=["step", "was", "becomes"])
 
     def _constraint(self, step: float) -> str:
