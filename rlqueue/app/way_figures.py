@@ -236,7 +236,7 @@ def wait_and_cost(way: Way, walked: Walked | None, step: int, *, informative: bo
                     *simulated_key(walked),
                     *(
                         mark(f"binds: {name}", "box", CONSTRAINT_COLOURS[name])
-                        for name in dict.fromkeys(table["binding_constraint"])
+                        for name in dict.fromkeys([table["binding_constraint"].iloc[0], *way.course.flips["becomes"]])
                     ),
                 ]
             },
