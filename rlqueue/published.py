@@ -1,7 +1,7 @@
 """Published series that move during training, beside what the closed form says of them.
 
 Each table has one row per published point: series, step, published, predicted, unit, error, calibrated (whether the point was
-used to fit), source. Errors of the calibrated rows are no test; ``test_error`` looks at the others only.
+used to fit), source. Errors of the calibrated rows are no test; ``blind_error`` looks at the others only.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ FITTED_STEPS = (0, 1, 2, 3, 4)
 """Steps of the GLM-5 run that its time per token is fitted to."""
 
 
-def test_error(series: pd.DataFrame) -> float:
+def blind_error(series: pd.DataFrame) -> float:
     """Mean absolute error of the points that were not fitted (a share of the published value, or points of a share)."""
     return float(series.loc[~series["calibrated"], "error"].abs().mean())
 
@@ -126,7 +126,7 @@ def glm_alignment() -> pd.DataFrame:
     for lost in range(len(glm_rollout_time())):
         found = glm_rollout_time(lost)
         fitted = float(found.loc[found["calibrated"], "error"].abs().mean())
-        rows.append({"lost_bar": lost, "fitted_error": fitted, "test_error": test_error(found)})
+        rows.append({"lost_bar": lost, "fitted_error": fitted, "test_error": blind_error(found)})
     return pd.DataFrame(rows)
 
 
