@@ -8,7 +8,7 @@ from html import escape
 import pandas as pd
 
 from rlqueue.app.origins import kind_tag, source_link
-from rlqueue.published import test_error
+from rlqueue.published import blind_error
 
 Series = Callable[[], pd.DataFrame]
 
@@ -21,7 +21,7 @@ def tables(series: Sequence[Series]) -> str:
 def _table(series: Series) -> str:
     found = series()
     share = found["unit"].iloc[0] == "1"
-    error = f"{100 * test_error(found):.0f} {'points' if share else '%'}"
+    error = f"{100 * blind_error(found):.0f} {'points' if share else '%'}"
     written = (lambda value: f"{value:.0%}") if share else (lambda value: f"{value:,.0f} s")
     rows = "".join(
         f"<tr><th scope='row'>{int(row.step):,}</th><td>{written(row.published)}</td><td>{written(row.predicted)}</td>"
