@@ -25,6 +25,7 @@ from rlqueue.config_command import (
     wishes,
 )
 from rlqueue.cost import cost
+from rlqueue.curriculum_presets import curriculum_knobs, curriculum_names
 from rlqueue.drift_presets import drift_names, growth_knobs
 from rlqueue.frameworks.telling import told
 from rlqueue.from_csv import pass_rate_file, series_file
@@ -136,6 +137,11 @@ def _scenario(command: argparse.ArgumentParser, whose: str = "--framework") -> N
         metavar="NAME_OR_CSV",
         help=f"let lengths move as in a published run ({', '.join(drift_names())}) or a table",
     )
+    command.add_argument(
+        "--curriculum",
+        metavar="NAME",
+        help=f"solve rates and learning of a published run ({', '.join(curriculum_names())})",
+    )
     command.add_argument("--pass-rates", metavar="CSV", help="measured solve rates of prompts, one prompt a row")
 
 
@@ -147,6 +153,8 @@ def chosen_scenario(options: argparse.Namespace) -> Scenario:
     if options.drift:
         measured = options.drift.endswith(".csv")
         scenario = dataclasses.replace(scenario, **(series_file if measured else growth_knobs)(options.drift))
+    if options.curriculum:
+        scenario = dataclasses.replace(scenario, **curriculum_knobs(options.curriculum))
     if options.pass_rates:
         scenario = dataclasses.replace(scenario, **pass_rate_file(options.pass_rates))
     return scenario.with_text(_settings(options.set))
