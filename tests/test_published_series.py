@@ -1,9 +1,15 @@
 """Published series that move during training: what was fitted, how far off the rest is, and which law of learning fails."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from rlqueue import published
+from rlqueue import Scenario, published
+from rlqueue.at_step import solve_rates
+from rlqueue.course import whole_run
+from rlqueue.curriculum_presets import curriculum_knobs, curriculum_names
+from rlqueue.presets import preset_names
 
 COLUMNS = ["series", "step", "published", "predicted", "unit", "error", "calibrated", "source"]
 
@@ -56,6 +62,27 @@ def test_prompts_that_learn_from_their_own_groups_saturate_as_under_dapo():
     # Three points fitted with three numbers; the two others are predicted within .08, both too high
     assert np.abs(found.loc[found["calibrated"], "error"]).max() < 0.01
     assert np.abs(found.loc[~found["calibrated"], "error"]).max() < 0.09
+
+
+def test_the_curriculum_of_dapo_in_the_catalogue_is_the_fitted_one():
+    knobs = curriculum_knobs("dapo-32b")
+    fitted = published.dapo_shares(
+        np.array([0.0, 1000.0, 2500.0]), knobs["solve_rate_mean"], knobs["solve_rate_concentration"],
+        knobs["learning_logit_per_step"], knobs["learning_transfer"],
+    )  # fmt: skip
+    assert fitted == pytest.approx([0.0, 0.25, 0.40], abs=0.01)
+
+
+def test_the_curriculum_of_glm_5_has_the_printed_share_of_solved_groups():
+    scenario = dataclasses.replace(Scenario.from_data("prime-rl-glm-5"), **curriculum_knobs("prime-rl-glm-5"))
+    assert solve_rates(scenario).powers(16)[0] == pytest.approx(0.55, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", curriculum_names())
+def test_each_curriculum_runs_on_each_preset(name):
+    for preset in preset_names():
+        scenario = dataclasses.replace(Scenario.from_data(preset), **curriculum_knobs(name))
+        assert whole_run(scenario, points=5).solve_rate_end > scenario.solve_rate_mean
 
 
 def test_a_rise_that_all_prompts_share_contradicts_dapo():
