@@ -1,4 +1,4 @@
-"""The command line: ``rlqueue presets | tco | solve | simulate | measure | validate | calibrate | report``.
+"""The command line: ``rlqueue presets | tco | read | paste | solve | simulate | measure | validate | calibrate | report``.
 
 Answers go to stdout; errors go to stderr with exit status 2, and so does the progress of what takes long.
 """
@@ -12,8 +12,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rlqueue.config_command import (
+    PASTE,
+    READ,
+    config_options,
+    paste_options,
+    read_lines,
+    read_options,
+    run_paste,
+    run_read,
+    scenario_named,
+    wishes,
+)
 from rlqueue.cost import cost
+from rlqueue.curriculum_presets import curriculum_knobs, curriculum_names
 from rlqueue.drift_presets import drift_names, growth_knobs
+from rlqueue.frameworks.telling import told
 from rlqueue.from_csv import pass_rate_file, series_file
 from rlqueue.presets import preset, preset_names, reported
 from rlqueue.provenance import table
@@ -64,6 +78,11 @@ def _parser() -> argparse.ArgumentParser:
     one = command("tco", _tco, _show, "cost of ownership of a GPU-hour")
     one.add_argument("--node", default="h200", help="whose inputs to start from")
     _settable(one, "usd_per_kwh=0.12")
+    one = command("read", run_read, _show_read, READ)
+    read_options(one)
+    one = command("paste", _paste, _show_pasted, PASTE)
+    _scenario(one, whose="--from")
+    paste_options(one)
     one = command("solve", _solve, _show, "operating point and bill of a scenario, by closed form")
     _scenario(one)
     one = command("course", _course, _show_course, "a whole run by closed form: how it moves, and what it costs in all")
@@ -107,28 +126,44 @@ def _settable(command: argparse.ArgumentParser, example: str) -> None:
     )
 
 
-def _scenario(command: argparse.ArgumentParser) -> None:
-    command.add_argument("scenario", metavar="NAME_OR_FILE", help="a preset's name, or a scenario file in TOML")
+def _scenario(command: argparse.ArgumentParser, whose: str = "--framework") -> None:
+    command.add_argument(
+        "scenario", metavar="NAME_OR_FILE", help="a preset's name, a scenario file in TOML, or a framework's own file"
+    )
+    config_options(command, whose)
     _settable(command, "concurrency=512")
     command.add_argument(
         "--drift",
         metavar="NAME_OR_CSV",
         help=f"let lengths move as in a published run ({', '.join(drift_names())}) or a table",
     )
+    command.add_argument(
+        "--curriculum",
+        metavar="NAME",
+        help=f"solve rates and learning of a published run ({', '.join(curriculum_names())})",
+    )
     command.add_argument("--pass-rates", metavar="CSV", help="measured solve rates of prompts, one prompt a row")
 
 
 def chosen_scenario(options: argparse.Namespace) -> Scenario:
-    """The scenario that a command names, with its overrides."""
-    name = options.scenario
-    is_file = name.endswith(".toml") or Path(name).is_file()
-    scenario = Scenario.from_file(name) if is_file else Scenario.from_data(name)
+    """The scenario that a command names, with its overrides; of a framework's file the reading goes to stderr."""
+    scenario, reading = scenario_named(options.scenario, wishes(options))
+    if reading is not None:
+        print("\n".join(told(reading)), end="\n\n", file=sys.stderr)
     if options.drift:
         measured = options.drift.endswith(".csv")
         scenario = dataclasses.replace(scenario, **(series_file if measured else growth_knobs)(options.drift))
+    if options.curriculum:
+        scenario = dataclasses.replace(scenario, **curriculum_knobs(options.curriculum))
     if options.pass_rates:
         scenario = dataclasses.replace(scenario, **pass_rate_file(options.pass_rates))
     return scenario.with_text(_settings(options.set))
+
+
+def _named(name: str) -> Scenario:
+    """A preset's scenario, or a scenario file's."""
+    is_file = name.endswith(".toml") or Path(name).is_file()
+    return Scenario.from_file(name) if is_file else Scenario.from_data(name)
 
 
 def _settings(words: Sequence[str]) -> dict[str, str]:
@@ -165,6 +200,10 @@ def _tco(options: argparse.Namespace) -> dict[str, Any]:
             raise ValueError(f"{name}={text!r} must be a number") from None
         node = dataclasses.replace(node, **{name: value})
     return dataclasses.asdict(tco(node))
+
+
+def _paste(options: argparse.Namespace) -> dict[str, Any]:
+    return run_paste(chosen_scenario(options), options)
 
 
 def _solve(options: argparse.Namespace) -> dict[str, Any]:
@@ -228,8 +267,7 @@ def _diagnose(options: argparse.Namespace) -> dict[str, Any]:
     from rlqueue.diagnosis.diagnose import as_dict
 
     measured = read_logs(options.log, options.framework) if options.log else None
-    options.scenario = options.config
-    scenario = chosen_scenario(options) if options.config else None
+    scenario = _named(options.config).with_text(_settings(options.set)) if options.config else None
     return as_dict(diagnose(measured, scenario))
 
 
@@ -297,6 +335,14 @@ def _show_course(found: Mapping[str, Any]) -> None:
         print(f"step {flip['step']}: {flip['was']} -> {flip['becomes']}")
     for run in found["without"]:
         print(f"{run['run']}: {run['hours']:,.1f} h, ${run['usd']:,.0f}, {run['usd_per_mtok']:.2f} $/Mtok")
+
+
+def _show_read(reading: Mapping[str, Any]) -> None:
+    print("\n".join(read_lines(reading)))
+
+
+def _show_pasted(pasted: Mapping[str, Any]) -> None:
+    print(pasted["text"], end="")
 
 
 def _show_report(written: Mapping[str, Any]) -> None:

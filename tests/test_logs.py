@@ -246,7 +246,7 @@ def test_progress_is_told_in_bytes_and_ends_with_all(tmp_path):
 
 def test_a_named_framework_is_taken_however_it_is_spelled():
     assert Measured.from_log(as_json_lines(verl), "VeRL").framework == "verl"
-    assert Measured.from_log(as_json_lines(SHAPES["NeMo-RL"][1]), "nemo_rl").framework == "NeMo-RL"
+    assert Measured.from_log(as_json_lines(SHAPES["NeMo-RL"][1]), "nemo_rl").framework == "nemo-rl"
     assert Measured.from_log(as_json_lines(slime), "miles").framework == "slime"
 
 

@@ -1,0 +1,218 @@
+"""The diagnosis of a run: from a log and a configuration together, or as much as either alone can tell."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from rlqueue.advice import Move, moves, verdict
+from rlqueue.calibration import Calibration
+from rlqueue.cost import Bill, cost
+from rlqueue.diagnosis.fit import fitted, step_by_step, with_lengths
+from rlqueue.logs import Mean, Measured
+from rlqueue.logs.waiting import Waiting
+from rlqueue.measures import MEASURES
+from rlqueue.operating_point import OperatingPoint
+from rlqueue.queueing import solve
+from rlqueue.scenario import Scenario
+
+COMPARED = (
+    "step_s", "wait_s", "train_s", "sync_s", "trainer_wait_ratio", "trained_tokens_per_s", "staleness_versions", "rollout_s",
+    "group_s", "in_flight_rollouts", "mfu_computing",
+)  # fmt: skip
+STEPS_OF_A_RUN = 1000
+"""Hours are of so many steps where the scenario doesn't say how many its run has."""
+FAR = 0.1
+"""A fitted share that is off by more says that the scenario cannot be this run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One quantity, measured and predicted. ``fitted``: the prediction was made to agree, so that agreeing shows nothing.
+
+    ``error``: predicted over measured less one; for a share the difference.
+    """
+
+    quantity: str
+    unit: str
+    measured: float
+    sd: float
+    rows: int
+    predicted: float
+    error: float
+    fitted: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain:
+    """What a move would buy: the move, differences to now, and lines to paste."""
+
+    move: Move
+    wait_change: float
+    tokens_per_s_change: float
+    usd_per_mtok_change: float
+    hours: float
+    hours_change: float
+    paste: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Diagnosis:
+    """What is known of a run.
+
+    Attributes:
+        measured, scenario: what was given; the scenario is the calibrated one where there is a log.
+        waiting: which side waits by the log, None without one.
+        calibration: the fit, None without a log or a scenario. taken: lengths taken over from the log.
+        point, bill: of the scenario by closed form, None without one.
+        comparisons: predicted beside measured. steps: the same for each steady step.
+        gains: moves, best first. verdict: in a few sentences. missing: what would tell more.
+    """
+
+    measured: Measured | None
+    scenario: Scenario | None
+    waiting: Waiting | None
+    calibration: Calibration | None
+    taken: dict[str, float]
+    point: OperatingPoint | None
+    bill: Bill | None
+    comparisons: tuple[Comparison, ...]
+    steps: pd.DataFrame | None
+    gains: tuple[Gain, ...]
+    verdict: str
+    missing: tuple[str, ...]
+
+
+def diagnose(measured: Measured | None, scenario: Scenario | None = None) -> Diagnosis:
+    """Which side waits, what binds, and what the best moves would buy; with one of the two only as much as it can tell."""
+    if measured is None and scenario is None:
+        raise ValueError("diagnose needs a log, a configuration, or both")
+    if scenario is None:
+        return _log_alone(measured)
+    if measured is None:
+        return _made(scenario, missing=("a log of the run: without one both sides' speeds are the scenario's",))
+    means = measured.means()
+    scenario, taken = with_lengths(scenario, measured, means)
+    fit, open_ = fitted(scenario, means)
+    if fit is not None:
+        scenario = fit.scenario
+    missing = [*open_, *(f"{name}: {where}" for name, where in measured.missing.items())]
+    return _made(scenario, measured=measured, means=means, fit=fit, taken=taken, missing=tuple(missing))
+
+
+def _log_alone(measured: Measured) -> Diagnosis:
+    waiting = measured.waiting()
+    means = measured.means()
+    said = [waiting.words]
+    ratio = means["trainer_wait_ratio"].mean if "trainer_wait_ratio" in means else math.nan
+    if 0 < ratio < 1:
+        said.append(
+            f"While it computes the trainer takes {1 / (1 - ratio):.2f} times what the generator delivers: so much more "
+            f"generation (or so much less training) would end the wait: a step would take {1 - ratio:.0%} of what it takes now."
+        )
+    return Diagnosis(
+        measured=measured, scenario=None, waiting=waiting, calibration=None, taken={}, point=None, bill=None, comparisons=(),
+        steps=None, gains=(), verdict=" ".join(said),
+        missing=("a configuration: without GPUs, batch and limits neither what binds nor what a move buys can be told",
+                 *(f"{name}: {where}" for name, where in measured.missing.items())),
+    )  # fmt: skip
+
+
+def _made(
+    scenario: Scenario, *, measured: Measured | None = None, means: dict[str, Mean] | None = None, fit: Calibration | None = None,
+    taken: dict[str, float] | None = None, missing: tuple[str, ...] = (),
+) -> Diagnosis:  # fmt: skip
+    point = solve(scenario)
+    bill = cost(scenario, point)
+    found = moves(scenario, point)
+    fits = {each.quantity for each in fit.residuals} if fit else set()
+    if {"trainer_wait_ratio", "train_s"} <= fits:
+        fits |= {"step_s", "wait_s"}  # they follow from those two
+    there = [name for name in COMPARED if means and name in means]
+    comparisons = tuple(_compared(name, means[name], point, fitted=name in fits) for name in there)
+    waiting = measured.waiting() if measured else None
+    doubt = _doubt(comparisons)
+    said = [waiting.words] if waiting and (doubt or not waiting.direct) else []
+    said += [doubt, verdict(point, found, bill)]
+    return Diagnosis(
+        measured=measured, scenario=scenario, waiting=waiting, calibration=fit, taken=taken or {}, point=point, bill=bill,
+        comparisons=comparisons, steps=step_by_step(scenario, measured) if measured else None,
+        gains=tuple(_gain(scenario, point, each) for each in found), verdict=" ".join(filter(None, said)), missing=missing,
+    )  # fmt: skip
+
+
+def _compared(name: str, mean: Mean, point: OperatingPoint, *, fitted: bool) -> Comparison:
+    predicted = float(getattr(point, name))
+    measure = MEASURES[name]
+    error = predicted - mean.mean if measure.share else predicted / mean.mean - 1 if mean.mean else math.nan
+    return Comparison(quantity=name, unit=measure.unit, measured=mean.mean, sd=mean.sd, rows=mean.rows, predicted=predicted,
+                      error=error, fitted=fitted)  # fmt: skip
+
+
+def _doubt(comparisons: tuple[Comparison, ...]) -> str:
+    """Said where the scenario could not be brought to the run, so that nobody believes its moves."""
+    far = next((each for each in comparisons if each.quantity == "trainer_wait_ratio" and abs(each.error) > FAR), None)
+    if far is None:
+        return ""
+    return (
+        f"The configuration does not explain the log: fitted as far as it goes it gives a wait of {far.predicted:.0%} where "
+        f"{far.measured:.0%} were measured. Take the moves below as rough."
+    )
+
+
+def _gain(scenario: Scenario, point: OperatingPoint, move: Move) -> Gain:
+    steps = run_steps(scenario)
+    hours = move.point.step_s * steps / 3600
+    return Gain(
+        move=move, wait_change=move.wait_change, usd_per_mtok_change=move.usd_per_mtok_change, hours=hours,
+        tokens_per_s_change=move.point.trained_tokens_per_s - point.trained_tokens_per_s,
+        hours_change=hours - point.step_s * steps / 3600, paste=_changed(scenario, move.scenario),
+    )  # fmt: skip
+
+
+def run_steps(scenario: Scenario) -> int:
+    return scenario.training_steps if scenario.training_steps > 1 else STEPS_OF_A_RUN
+
+
+def _changed(before: Scenario, after: Scenario) -> tuple[str, ...]:
+    """The move as lines of a scenario file."""
+    names = ("trainer_gpus", "generator_gpus", "concurrency", "max_staleness")
+    return tuple(
+        f"{name} = {getattr(after, name):g}" for name in names if getattr(after, name) != getattr(before, name)
+    )
+
+
+def as_dict(found: Diagnosis) -> dict[str, Any]:
+    """Plain values for JSON, which knows neither NaN nor infinity: None stands for them."""
+    point = found.point
+    return _plain({
+        "verdict": found.verdict,
+        "waiting": found.waiting and vars(found.waiting),
+        "binding_constraint": point and point.binding_constraint,
+        "next_constraint": point and point.next_constraint,
+        "scenario": found.scenario and found.scenario.name,
+        "taken_from_log": found.taken,
+        "calibration": found.calibration and found.calibration.as_dict(),
+        "compared": [vars(each) for each in found.comparisons],
+        "moves": [
+            {"move": each.move.words, "knob": each.move.knob, "wait_change": each.wait_change,
+             "trainer_wait_ratio": each.move.point.trainer_wait_ratio, "tokens_per_s_change": each.tokens_per_s_change,
+             "usd_per_mtok": each.move.bill.usd_per_mtok, "usd_per_mtok_change": each.usd_per_mtok_change,
+             "hours": each.hours, "hours_change": each.hours_change, "hours_steps": run_steps(found.scenario),
+             "paste": list(each.paste)}
+            for each in found.gains
+        ],
+        "steps": None if found.steps is None else found.steps.reset_index().to_dict("records"),
+        "missing": list(found.missing),
+    })  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
