@@ -13,8 +13,8 @@ def lumped(scenario: Scenario) -> Scenario:
 
     A context grows turn by turn; here it is from the start as long as it is in the mean over the turns (see
     ``rates.mean_context_tokens``), so that the decode batches are as heavy. MFU and prefill rate are set so that the trainer
-    takes as long for a step, and the generator for all prefill. A scenario without turns is its own equivalent, and so is one whose
-    tool calls become more or fewer: their time in one piece would not.
+    takes as long for a step, and the generator for all prefill. A scenario without turns is its own equivalent, and so is one
+    whose tool calls become more or fewer: their time in one piece would not.
     """
     if not scenario.tool_calls or _calls_move(scenario):
         return scenario
