@@ -1,7 +1,5 @@
 """What a simulated run costs from its first step to its last, start-up and drift included."""
 
-import numpy as np
-
 from rlqueue.cost import parts_usd_per_mtok
 from rlqueue.simulation import Run
 from rlqueue.units import SECONDS_PER_HOUR, TOKENS_PER_MTOK
@@ -37,9 +35,5 @@ def simulated_whole_run(run: Run) -> WholeRun:
         s, steps=len(steps), hours=span / SECONDS_PER_HOUR,
         parts_usd={part: value * per_step * len(steps) for part, value in parts.items()},
         prompt_tokens=trained - response, trained_tokens=trained, informative_tokens=float(steps["informative_tokens"].sum()),
-        solve_rates=_solve_rates(steps["mean_solve_rate"].to_numpy()),
+        solve_rates=run.solve_rate_means[[0, -1]],
     )  # fmt: skip
-
-
-def _solve_rates(means: np.ndarray) -> tuple[float, float]:
-    return float(means[0]), float(means[-1])
