@@ -1,4 +1,4 @@
-"""The command line: ``rlqueue presets | tco | read | paste | solve | simulate | measure | validate | calibrate | report``.
+"""The command line: ``rlqueue COMMAND``, with its commands in ``_parser``; what reads or writes files is in *_command modules.
 
 Answers go to stdout; errors go to stderr with exit status 2, and so does the progress of what takes long.
 """
@@ -8,7 +8,7 @@ import dataclasses
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,16 @@ from rlqueue.curriculum_presets import curriculum_knobs, curriculum_names
 from rlqueue.drift_presets import drift_names, growth_knobs
 from rlqueue.frameworks.telling import told
 from rlqueue.from_csv import pass_rate_file, series_file
+from rlqueue.log_command import (
+    DIAGNOSE,
+    MEASURE,
+    diagnose_lines,
+    diagnose_options,
+    measure_lines,
+    measure_options,
+    run_diagnose,
+    run_measure,
+)
 from rlqueue.presets import preset, preset_names, reported
 from rlqueue.provenance import table
 from rlqueue.refusal import require_known
@@ -92,20 +102,10 @@ def _parser() -> argparse.ArgumentParser:
     _scenario(one)
     one.add_argument("--seed", type=int, default=0, help="of the draws: the same seed gives the same run")
     one.add_argument("--steps", type=int, default=200, help="training steps")
-    one = command("measure", _measure, _show_measured, "what the logs of a run say: one table, its means, who waits")
-    one.add_argument(
-        "log", nargs="+", metavar="LOG", help="console output, JSON lines or a W&B export; several of one run"
-    )
-    one.add_argument("--framework", metavar="NAME", help="whose log it is, if its names don't tell")
-    one.add_argument("--out", metavar="CSV", help="write the table of steps here")
-    one = command(
-        "diagnose", _diagnose, _show_diagnosis, "what holds a run back, and what to change, from log and configuration"
-    )
-    one.add_argument("log", nargs="*", metavar="LOG", help="logs of the run, as for measure")
-    one.add_argument(
-        "--config", metavar="NAME_OR_FILE", help="the run's configuration: a scenario, or a framework's file"
-    )
-    one.add_argument("--framework", metavar="NAME", help="whose log it is, if its names don't tell")
+    one = command("measure", run_measure, _lines(measure_lines), MEASURE)
+    measure_options(one)
+    one = command("diagnose", _diagnose, _lines(diagnose_lines), DIAGNOSE)
+    diagnose_options(one)
     _settable(one, "gpu_hour_usd=2.5")
     one = command("validate", _validate, _show_validated, VALIDATE)
     validate_options(one)
@@ -158,12 +158,6 @@ def chosen_scenario(options: argparse.Namespace) -> Scenario:
     if options.pass_rates:
         scenario = dataclasses.replace(scenario, **pass_rate_file(options.pass_rates))
     return scenario.with_text(_settings(options.set))
-
-
-def _named(name: str) -> Scenario:
-    """A preset's scenario, or a scenario file's."""
-    is_file = name.endswith(".toml") or Path(name).is_file()
-    return Scenario.from_file(name) if is_file else Scenario.from_data(name)
 
 
 def _settings(words: Sequence[str]) -> dict[str, str]:
@@ -250,47 +244,8 @@ def _simulate(options: argparse.Namespace) -> dict[str, Any]:
     return answer(run.settled, run.operating_point) | run.last_part | more
 
 
-def _measure(options: argparse.Namespace) -> dict[str, Any]:
-    from rlqueue.logs.report import summary
-
-    measured = read_logs(options.log, options.framework)
-    if options.out:
-        try:
-            measured.table.to_csv(options.out)
-        except OSError as error:
-            raise ValueError(f"--out {options.out!r} cannot be written: {error.strerror or error}") from error
-    return summary(measured)
-
-
 def _diagnose(options: argparse.Namespace) -> dict[str, Any]:
-    from rlqueue.diagnosis import diagnose
-    from rlqueue.diagnosis.diagnose import as_dict
-
-    measured = read_logs(options.log, options.framework) if options.log else None
-    scenario = _named(options.config).with_text(_settings(options.set)) if options.config else None
-    return as_dict(diagnose(measured, scenario))
-
-
-def _show_diagnosis(found: Mapping[str, Any]) -> None:
-    from rlqueue.diagnosis.lines import shown
-
-    for line in shown(found):
-        print(line)
-
-
-def read_logs(paths: Sequence[str], framework: str | None) -> Any:
-    """The logs of a run, with a bar on a terminal."""
-    from tqdm import tqdm
-
-    from rlqueue.logs import Measured
-
-    with tqdm(unit="B", unit_scale=True, file=sys.stderr, disable=None, leave=False, desc="reading") as bar:
-
-        def tell(done: int, size: int) -> None:
-            bar.total = size
-            bar.update(done - bar.n)
-
-        return Measured.from_log([Path(each) for each in paths], framework, progress=tell)
+    return run_diagnose(options, lambda scenario: scenario.with_text(_settings(options.set)))
 
 
 def _report(options: argparse.Namespace) -> dict[str, Any]:
@@ -361,11 +316,12 @@ def _show_calibrated(found: Mapping[str, Any]) -> None:
         print(line)
 
 
-def _show_measured(found: Mapping[str, Any]) -> None:
-    from rlqueue.logs.report import shown
+def _lines(made: Callable[[Mapping[str, Any]], Iterable[str]]) -> Callable[[Mapping[str, Any]], None]:
+    def show(found: Mapping[str, Any]) -> None:
+        for line in made(found):
+            print(line)
 
-    for line in shown(found):
-        print(line)
+    return show
 
 
 def _show(values: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from log_shapes import as_console, as_json_lines, verl
 from rlqueue import Measured, Scenario, cost, solve
 from rlqueue.cli import main
 from rlqueue.diagnosis import diagnose
-from rlqueue.diagnosis.diagnose import as_dict
+from rlqueue.diagnosis.diagnose import as_dict, run_steps
 from rlqueue.presets import preset_names
 
 
@@ -87,12 +87,28 @@ def test_gains_are_the_differences_between_the_calibrated_run_and_the_run_after_
         assert gain.usd_per_mtok_change == pytest.approx(
             cost(gain.move.scenario, after).usd_per_mtok - cost(found.scenario, found.point).usd_per_mtok
         )
-        assert gain.hours_change == pytest.approx(
-            (after.step_s - found.point.step_s) * found.scenario.training_steps / 3600
-        ) or (found.scenario.training_steps == 1)
+        steps = run_steps(found.scenario)
+        assert gain.hours == pytest.approx(after.step_s * steps / 3600)
+        assert gain.hours_change == pytest.approx((after.step_s - found.point.step_s) * steps / 3600)
         for line in gain.paste:
-            knob, _, value = line.partition(" = ")
+            knob, _, value = line.partition("=")
             assert getattr(gain.move.scenario, knob) == pytest.approx(float(value))
+
+
+@pytest.mark.parametrize(
+    ("framework", "key"),
+    [
+        ("prime-rl", "orchestrator.concurrency.max_inflight="),
+        ("verl", "async_training.concurrent_samples_per_replica="),
+        ("slime", "--sglang-server-concurrency "),
+        ("areal", "rollout.max_concurrent_rollouts="),
+        ("skyrl", "concurrency="),
+    ],
+)
+def test_a_move_comes_with_the_framework_s_own_keys(framework, key):
+    found = diagnose(None, Scenario.from_data("prime-rl-qwen3-235b"), framework=framework)
+    gain = next(each for each in found.gains if each.move.knob == "concurrency")
+    assert any(line.startswith(key) for line in gain.paste)
 
 
 def test_a_trainer_that_never_waits_leaves_the_generator_s_speed_open():

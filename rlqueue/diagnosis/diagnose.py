@@ -14,6 +14,8 @@ from rlqueue.logs import Mean, Measured
 from rlqueue.logs.waiting import Waiting
 from rlqueue.measures import MEASURES
 from rlqueue.operating_point import OperatingPoint
+from rlqueue.paste import TARGETS, lines
+from rlqueue.provenance import table
 from rlqueue.queueing import solve
 from rlqueue.scenario import Scenario
 
@@ -84,21 +86,26 @@ class Diagnosis:
     missing: tuple[str, ...]
 
 
-def diagnose(measured: Measured | None, scenario: Scenario | None = None) -> Diagnosis:
-    """Which side waits, what binds, and what the best moves would buy; with one of the two only as much as it can tell."""
+def diagnose(measured: Measured | None, scenario: Scenario | None = None, *, framework: str | None = None) -> Diagnosis:
+    """Which side waits, what binds, and what the best moves would buy; with one of the two only as much as it can tell.
+
+    ``framework``: whose lines the moves are written in; by default the log's, and a scenario file's where there is none.
+    """
+    framework = framework or (measured.framework if measured else None)
     if measured is None and scenario is None:
         raise ValueError("diagnose needs a log, a configuration, or both")
     if scenario is None:
         return _log_alone(measured)
     if measured is None:
-        return _made(scenario, missing=("a log of the run: without one both sides' speeds are the scenario's",))
+        missing = ("a log of the run: without one both sides' speeds are the scenario's",)
+        return _made(scenario, framework, missing=missing)
     means = measured.means()
     scenario, taken = with_lengths(scenario, measured, means)
     fit, open_ = fitted(scenario, means)
     if fit is not None:
         scenario = fit.scenario
     missing = [*open_, *(f"{name}: {where}" for name, where in measured.missing.items())]
-    return _made(scenario, measured=measured, means=means, fit=fit, taken=taken, missing=tuple(missing))
+    return _made(scenario, framework, measured=measured, means=means, fit=fit, taken=taken, missing=tuple(missing))
 
 
 def _log_alone(measured: Measured) -> Diagnosis:
@@ -120,9 +127,15 @@ def _log_alone(measured: Measured) -> Diagnosis:
 
 
 def _made(
-    scenario: Scenario, *, measured: Measured | None = None, means: dict[str, Mean] | None = None, fit: Calibration | None = None,
-    taken: dict[str, float] | None = None, missing: tuple[str, ...] = (),
-) -> Diagnosis:  # fmt: skip
+    scenario: Scenario,
+    framework: str | None,
+    *,
+    measured: Measured | None = None,
+    means: dict[str, Mean] | None = None,
+    fit: Calibration | None = None,
+    taken: dict[str, float] | None = None,
+    missing: tuple[str, ...] = (),
+) -> Diagnosis:
     point = solve(scenario)
     bill = cost(scenario, point)
     found = moves(scenario, point)
@@ -138,7 +151,8 @@ def _made(
     return Diagnosis(
         measured=measured, scenario=scenario, waiting=waiting, calibration=fit, taken=taken or {}, point=point, bill=bill,
         comparisons=comparisons, steps=step_by_step(scenario, measured) if measured else None,
-        gains=tuple(_gain(scenario, point, each) for each in found), verdict=" ".join(filter(None, said)), missing=missing,
+        gains=tuple(_gain(scenario, point, each, framework) for each in found), verdict=" ".join(filter(None, said)),
+        missing=missing,
     )  # fmt: skip
 
 
@@ -161,13 +175,13 @@ def _doubt(comparisons: tuple[Comparison, ...]) -> str:
     )
 
 
-def _gain(scenario: Scenario, point: OperatingPoint, move: Move) -> Gain:
+def _gain(scenario: Scenario, point: OperatingPoint, move: Move, framework: str | None) -> Gain:
     steps = run_steps(scenario)
     hours = move.point.step_s * steps / 3600
     return Gain(
         move=move, wait_change=move.wait_change, usd_per_mtok_change=move.usd_per_mtok_change, hours=hours,
         tokens_per_s_change=move.point.trained_tokens_per_s - point.trained_tokens_per_s,
-        hours_change=hours - point.step_s * steps / 3600, paste=_changed(scenario, move.scenario),
+        hours_change=hours - point.step_s * steps / 3600, paste=_paste(scenario, move.scenario, framework),
     )  # fmt: skip
 
 
@@ -175,12 +189,21 @@ def run_steps(scenario: Scenario) -> int:
     return scenario.training_steps if scenario.training_steps > 1 else STEPS_OF_A_RUN
 
 
-def _changed(before: Scenario, after: Scenario) -> tuple[str, ...]:
-    """The move as lines of a scenario file."""
+def _paste(before: Scenario, after: Scenario, framework: str | None) -> tuple[str, ...]:
+    """The keys that the move changes, in the framework's words where it has lines of its own, else as a scenario file's."""
+    if framework in TARGETS:
+        old = {line.key: line.value for line in lines(before, framework)}
+        new = [line for line in lines(after, framework) if old.get(line.key) != line.value]
+        shell = (
+            next(row["format"] for row in table("frameworks/launches") if framework in row["framework"].split())
+            == "shell"
+        )
+        return tuple(
+            f"--{line.key} {line.value}" if shell and "." not in line.key else f"{line.key}={line.value}"
+            for line in new
+        )
     names = ("trainer_gpus", "generator_gpus", "concurrency", "max_staleness")
-    return tuple(
-        f"{name} = {getattr(after, name):g}" for name in names if getattr(after, name) != getattr(before, name)
-    )
+    return tuple(f"{name}={getattr(after, name):g}" for name in names if getattr(after, name) != getattr(before, name))
 
 
 def as_dict(found: Diagnosis) -> dict[str, Any]:
