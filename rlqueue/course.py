@@ -112,10 +112,12 @@ def course(scenario: Scenario, points: int = POINTS) -> Course:
         rows.append({"step": int(step), **values, "truncated_fraction": float(row["truncated_fraction"])})
         if pool is not None and i + 1 < len(steps):
             pool = after(pool, rules, float(steps[i + 1] - step), point.staleness_versions)
-    table = pd.DataFrame(rows)
-    table.insert(1, "hours", _before(steps, table["step_s"].to_numpy()) / SECONDS_PER_HOUR)
-    table["usd"] = _before(steps, table["usd_per_step"].to_numpy())
-    return Course(scenario=scenario, table=table)
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    hours = _before(steps, np.array(columns["step_s"])) / SECONDS_PER_HOUR
+    usd = _before(steps, np.array(columns["usd_per_step"]))
+    return Course(
+        scenario=scenario, table=pd.DataFrame({"step": columns["step"], "hours": hours} | columns | {"usd": usd})
+    )
 
 
 def _without_solve_rates(scenario: Scenario) -> Reading:

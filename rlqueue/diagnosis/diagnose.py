@@ -26,7 +26,9 @@ COMPARED = (
 STEPS_OF_A_RUN = 1000
 """Hours are of so many steps where the scenario doesn't say how many its run has."""
 FAR = 0.1
-"""A fitted share that is off by more says that the scenario cannot be this run."""
+"""A fitted time or share that is off by more says that the scenario cannot be this run."""
+OTHER_BATCH = 1.5
+"""A run that trains so many times the tokens logged has another batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +147,7 @@ def _made(
     there = [name for name in COMPARED if means and name in means]
     comparisons = tuple(_compared(name, means[name], point, fitted=name in fits) for name in there)
     waiting = measured.waiting() if measured else None
-    doubt = _doubt(comparisons)
+    doubt = _doubt(comparisons, fit)
     said = [waiting.words] if waiting and (doubt or not waiting.direct) else []
     said += [doubt, verdict(point, found, bill)]
     return Diagnosis(
@@ -164,15 +166,26 @@ def _compared(name: str, mean: Mean, point: OperatingPoint, *, fitted: bool) -> 
                       error=error, fitted=fitted)  # fmt: skip
 
 
-def _doubt(comparisons: tuple[Comparison, ...]) -> str:
+def _doubt(comparisons: tuple[Comparison, ...], fit: Calibration | None) -> str:
     """Said where the scenario could not be brought to the run, so that nobody believes its moves."""
-    far = next((each for each in comparisons if each.quantity == "trainer_wait_ratio" and abs(each.error) > FAR), None)
-    if far is None:
-        return ""
-    return (
-        f"The configuration does not explain the log: fitted as far as it goes it gives a wait of {far.predicted:.0%} where "
-        f"{far.measured:.0%} were measured. Take the moves below as rough."
-    )
+    found = {each.quantity: each for each in comparisons}
+    far = [
+        found[name]
+        for name in ("trainer_wait_ratio", "train_s", "step_s")
+        if name in found and abs(found[name].error) > FAR
+    ]
+    if far:
+        what = ", ".join(f"{each.quantity} {each.predicted:.3g} where {each.measured:.3g} was measured" for each in far)
+        limits = [f"{each.knob}={each.value:g}" for each in fit.knobs if each.at_limit] if fit else []
+        held = f" ({', '.join(limits)} stands at its limit)" if limits else ""
+        return f"The configuration does not explain the log: fitted as far as it goes{held} it gives {what}. Take the moves as rough."
+    tokens = found.get("trained_tokens_per_s")
+    if tokens and tokens.measured > 0 and not 1 / OTHER_BATCH < tokens.predicted / tokens.measured < OTHER_BATCH:
+        return (
+            f"By its configuration the run trains {tokens.predicted / tokens.measured:.3g} times the tokens that the log counts: "
+            "batch or lengths are not those of this run."
+        )
+    return ""
 
 
 def _gain(scenario: Scenario, point: OperatingPoint, move: Move, framework: str | None) -> Gain:

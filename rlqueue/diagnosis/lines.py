@@ -18,7 +18,7 @@ def shown(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"{'':{width}}  {'measured':>12} {'predicted':>12} {'error':>8}"
         for each in found["compared"]:
             share = each["unit"] == "1"
-            error = "" if each["error"] is None else f"{100 * each['error']:+.1f}{' points' if share else ' %'}"
+            error = "" if each["error"] is None else f"{100 * each['error']:+,.1f}{' points' if share else ' %'}"
             mark = "  (fitted)" if each["fitted"] else ""
             yield f"{each['quantity']:{width}}  {each['measured']:>12,.4g} {each['predicted']:>12,.4g} {error:>8}{mark}"
     for place, move in enumerate(found["moves"], 1):
