@@ -1,4 +1,5 @@
-"""The simulation: events a second, whole runs, growth to ten million rollouts, a heatmap, a second process, and simpy beside it.
+"""The simulation: events a second, whole runs, learning over a pool of prompts, growth to ten million rollouts, a heatmap, a
+second process, and simpy beside it.
 
     python -m benchmarks simulation
 
@@ -33,6 +34,11 @@ SINGLE_TURN = dataclasses.replace(
     PRESET, tool_calls=0.0, sandbox_start_s=0.0, surplus_fraction=0.0, filtered_fraction=0.0, concurrency=1024
 )
 TOOLS = dataclasses.replace(SINGLE_TURN, tool_calls=20.0, tool_call_s=2.0)
+CURRICULUM = {
+    "solve_rate_mean": 0.4, "solve_rate_concentration": 2.0, "pool_prompts": 10_000, "sampler": "retire-solved",
+    "retire_above": 0.9, "learning_logit_per_step": 0.005, "learning_transfer": 0.5, "drift_law": "linear",
+    "drift_steps": 1000, "drift_length_factor": 1.5,
+}  # fmt: skip
 PER_STEP = SINGLE_TURN.samples_per_step
 HEATMAP = 40
 WIDTH = 50  # characters of the plot
@@ -67,6 +73,14 @@ def timings() -> Iterator[Timing]:
         name="10 million events on one core", seconds=1e7 * tools / run.events, limit_s=1.0,
         note=f"from the {run.events:,} events of the run above",
     )  # fmt: skip
+    for name, scenario, limit_s in (("single-turn", SINGLE_TURN, 0.5), ("20 tool calls", TOOLS, None)):
+        asked = dataclasses.replace(scenario, **CURRICULUM)
+        taken, run = median_of(3, lambda asked=asked: simulate(asked, steps=1000))
+        groups = int(run.world.clock["judged"])
+        yield Timing(
+            name=f"1,000 steps over 10,000 prompts that are learned, {name}", seconds=taken, limit_s=limit_s,
+            note=f"{rates(taken, run)}, {groups:,} groups for 32,000 trained",
+        )  # fmt: skip
     for name, scenario, steps in (("single-turn", SINGLE_TURN, 20), ("20 tool calls", TOOLS, 4)):
         yield beside_simpy(name, scenario, steps)
     yield Timing(

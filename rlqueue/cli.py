@@ -1,4 +1,4 @@
-"""The command line: ``rlqueue presets | tco | solve | simulate | measure | validate | calibrate | report``.
+"""The command line: ``rlqueue COMMAND``, with its commands in ``_parser``; what reads or writes files is in *_command modules.
 
 Answers go to stdout; errors go to stderr with exit status 2, and so does the progress of what takes long.
 """
@@ -8,13 +8,37 @@ import dataclasses
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rlqueue.config_command import (
+    PASTE,
+    READ,
+    config_options,
+    paste_options,
+    read_lines,
+    read_options,
+    run_paste,
+    run_read,
+    scenario_named,
+    wishes,
+)
 from rlqueue.cost import cost
+from rlqueue.curriculum_presets import curriculum_knobs, curriculum_names
 from rlqueue.drift_presets import drift_names, growth_knobs
+from rlqueue.frameworks.telling import told
 from rlqueue.from_csv import pass_rate_file, series_file
+from rlqueue.log_command import (
+    DIAGNOSE,
+    MEASURE,
+    diagnose_lines,
+    diagnose_options,
+    measure_lines,
+    measure_options,
+    run_diagnose,
+    run_measure,
+)
 from rlqueue.presets import preset, preset_names, reported
 from rlqueue.provenance import table
 from rlqueue.refusal import require_known
@@ -64,6 +88,11 @@ def _parser() -> argparse.ArgumentParser:
     one = command("tco", _tco, _show, "cost of ownership of a GPU-hour")
     one.add_argument("--node", default="h200", help="whose inputs to start from")
     _settable(one, "usd_per_kwh=0.12")
+    one = command("read", run_read, _show_read, READ)
+    read_options(one)
+    one = command("paste", _paste, _show_pasted, PASTE)
+    _scenario(one, whose="--from")
+    paste_options(one)
     one = command("solve", _solve, _show, "operating point and bill of a scenario, by closed form")
     _scenario(one)
     one = command("course", _course, _show_course, "a whole run by closed form: how it moves, and what it costs in all")
@@ -73,20 +102,10 @@ def _parser() -> argparse.ArgumentParser:
     _scenario(one)
     one.add_argument("--seed", type=int, default=0, help="of the draws: the same seed gives the same run")
     one.add_argument("--steps", type=int, default=200, help="training steps")
-    one = command("measure", _measure, _show_measured, "what the logs of a run say: one table, its means, who waits")
-    one.add_argument(
-        "log", nargs="+", metavar="LOG", help="console output, JSON lines or a W&B export; several of one run"
-    )
-    one.add_argument("--framework", metavar="NAME", help="whose log it is, if its names don't tell")
-    one.add_argument("--out", metavar="CSV", help="write the table of steps here")
-    one = command(
-        "diagnose", _diagnose, _show_diagnosis, "what holds a run back, and what to change, from log and configuration"
-    )
-    one.add_argument("log", nargs="*", metavar="LOG", help="logs of the run, as for measure")
-    one.add_argument(
-        "--config", metavar="NAME_OR_FILE", help="the run's configuration: a scenario, or a framework's file"
-    )
-    one.add_argument("--framework", metavar="NAME", help="whose log it is, if its names don't tell")
+    one = command("measure", run_measure, _lines(measure_lines), MEASURE)
+    measure_options(one)
+    one = command("diagnose", _diagnose, _lines(diagnose_lines), DIAGNOSE)
+    diagnose_options(one)
     _settable(one, "gpu_hour_usd=2.5")
     one = command("validate", _validate, _show_validated, VALIDATE)
     validate_options(one)
@@ -107,25 +126,35 @@ def _settable(command: argparse.ArgumentParser, example: str) -> None:
     )
 
 
-def _scenario(command: argparse.ArgumentParser) -> None:
-    command.add_argument("scenario", metavar="NAME_OR_FILE", help="a preset's name, or a scenario file in TOML")
+def _scenario(command: argparse.ArgumentParser, whose: str = "--framework") -> None:
+    command.add_argument(
+        "scenario", metavar="NAME_OR_FILE", help="a preset's name, a scenario file in TOML, or a framework's own file"
+    )
+    config_options(command, whose)
     _settable(command, "concurrency=512")
     command.add_argument(
         "--drift",
         metavar="NAME_OR_CSV",
         help=f"let lengths move as in a published run ({', '.join(drift_names())}) or a table",
     )
+    command.add_argument(
+        "--curriculum",
+        metavar="NAME",
+        help=f"solve rates and learning of a published run ({', '.join(curriculum_names())})",
+    )
     command.add_argument("--pass-rates", metavar="CSV", help="measured solve rates of prompts, one prompt a row")
 
 
 def chosen_scenario(options: argparse.Namespace) -> Scenario:
-    """The scenario that a command names, with its overrides."""
-    name = options.scenario
-    is_file = name.endswith(".toml") or Path(name).is_file()
-    scenario = Scenario.from_file(name) if is_file else Scenario.from_data(name)
+    """The scenario that a command names, with its overrides; of a framework's file the reading goes to stderr."""
+    scenario, reading = scenario_named(options.scenario, wishes(options))
+    if reading is not None:
+        print("\n".join(told(reading)), end="\n\n", file=sys.stderr)
     if options.drift:
         measured = options.drift.endswith(".csv")
         scenario = dataclasses.replace(scenario, **(series_file if measured else growth_knobs)(options.drift))
+    if options.curriculum:
+        scenario = dataclasses.replace(scenario, **curriculum_knobs(options.curriculum))
     if options.pass_rates:
         scenario = dataclasses.replace(scenario, **pass_rate_file(options.pass_rates))
     return scenario.with_text(_settings(options.set))
@@ -165,6 +194,10 @@ def _tco(options: argparse.Namespace) -> dict[str, Any]:
             raise ValueError(f"{name}={text!r} must be a number") from None
         node = dataclasses.replace(node, **{name: value})
     return dataclasses.asdict(tco(node))
+
+
+def _paste(options: argparse.Namespace) -> dict[str, Any]:
+    return run_paste(chosen_scenario(options), options)
 
 
 def _solve(options: argparse.Namespace) -> dict[str, Any]:
@@ -211,48 +244,8 @@ def _simulate(options: argparse.Namespace) -> dict[str, Any]:
     return answer(run.settled, run.operating_point) | run.last_part | more
 
 
-def _measure(options: argparse.Namespace) -> dict[str, Any]:
-    from rlqueue.logs.report import summary
-
-    measured = read_logs(options.log, options.framework)
-    if options.out:
-        try:
-            measured.table.to_csv(options.out)
-        except OSError as error:
-            raise ValueError(f"--out {options.out!r} cannot be written: {error.strerror or error}") from error
-    return summary(measured)
-
-
 def _diagnose(options: argparse.Namespace) -> dict[str, Any]:
-    from rlqueue.diagnosis import diagnose
-    from rlqueue.diagnosis.diagnose import as_dict
-
-    measured = read_logs(options.log, options.framework) if options.log else None
-    options.scenario = options.config
-    scenario = chosen_scenario(options) if options.config else None
-    return as_dict(diagnose(measured, scenario))
-
-
-def _show_diagnosis(found: Mapping[str, Any]) -> None:
-    from rlqueue.diagnosis.lines import shown
-
-    for line in shown(found):
-        print(line)
-
-
-def read_logs(paths: Sequence[str], framework: str | None) -> Any:
-    """The logs of a run, with a bar on a terminal."""
-    from tqdm import tqdm
-
-    from rlqueue.logs import Measured
-
-    with tqdm(unit="B", unit_scale=True, file=sys.stderr, disable=None, leave=False, desc="reading") as bar:
-
-        def tell(done: int, size: int) -> None:
-            bar.total = size
-            bar.update(done - bar.n)
-
-        return Measured.from_log([Path(each) for each in paths], framework, progress=tell)
+    return run_diagnose(options, lambda scenario: scenario.with_text(_settings(options.set)))
 
 
 def _report(options: argparse.Namespace) -> dict[str, Any]:
@@ -299,6 +292,14 @@ def _show_course(found: Mapping[str, Any]) -> None:
         print(f"{run['run']}: {run['hours']:,.1f} h, ${run['usd']:,.0f}, {run['usd_per_mtok']:.2f} $/Mtok")
 
 
+def _show_read(reading: Mapping[str, Any]) -> None:
+    print("\n".join(read_lines(reading)))
+
+
+def _show_pasted(pasted: Mapping[str, Any]) -> None:
+    print(pasted["text"], end="")
+
+
 def _show_report(written: Mapping[str, Any]) -> None:
     print(f"{written['page']}: {written['tables']} tables, {written['figures']} figures, {written['images']} images")
     if written["missing"]:
@@ -315,11 +316,12 @@ def _show_calibrated(found: Mapping[str, Any]) -> None:
         print(line)
 
 
-def _show_measured(found: Mapping[str, Any]) -> None:
-    from rlqueue.logs.report import shown
+def _lines(made: Callable[[Mapping[str, Any]], Iterable[str]]) -> Callable[[Mapping[str, Any]], None]:
+    def show(found: Mapping[str, Any]) -> None:
+        for line in made(found):
+            print(line)
 
-    for line in shown(found):
-        print(line)
+    return show
 
 
 def _show(values: Mapping[str, Any]) -> None:

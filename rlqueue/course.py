@@ -13,13 +13,14 @@ import pandas as pd
 
 from rlqueue import drift
 from rlqueue.at_step import moment, solve_rates, without_drift, without_learning
-from rlqueue.cost import PARTS, cost, hosted_usd
+from rlqueue.cost import PARTS, cost
 from rlqueue.operating_point import OperatingPoint
 from rlqueue.pool import Reading, Rules, after, opened, read
 from rlqueue.queueing import solve_record
 from rlqueue.rates import record_of, zero_advantage_fraction
 from rlqueue.scenario import Scenario
 from rlqueue.units import SECONDS_PER_HOUR, TOKENS_PER_MTOK
+from rlqueue.whole_run import WholeRun, summed
 
 POINTS = 40
 """Moments at which a run is solved, unless it has fewer steps."""
@@ -51,13 +52,15 @@ class Course:
         rows = []
         steps, names = self.table["step"].to_numpy(), list(self.table["binding_constraint"])
         for i in range(1, len(names)):
-            low, high, new = int(steps[i - 1]), int(steps[i]), names[i]
-            while names[i - 1] != new and high - low > 1:
-                middle = (low + high) // 2
-                found = self._constraint(middle)
-                low, high, new = (low, middle, found) if found != names[i - 1] else (middle, high, new)
-            if names[i - 1] != new:
-                rows.append({"step": high, "was": names[i - 1], "becomes": new})
+            was, low = names[i - 1], int(steps[i - 1])
+            while was != names[i]:  # there may be more than one between two rows
+                high, new = int(steps[i]), names[i]
+                while high - low > 1:
+                    middle = (low + high) // 2
+                    found = self._constraint(middle)
+                    low, high, new = (low, middle, found) if found != was else (middle, high, new)
+                rows.append({"step": high, "was": was, "becomes": new})
+                was, low = new, high
         return pd.DataFrame(rows, columns=["step", "was", "becomes"])
 
     def _constraint(self, step: float) -> str:
@@ -80,38 +83,6 @@ class Course:
             name: float(ends[0] + part * (ends[1] - ends[0]))
             for name, ends in zip(("steps", "hours", "usd"), between.values(), strict=True)
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class WholeRun:
-    """What a run costs from its first step to its last.
-
-    Attributes:
-        steps, hours, gpu_hours: how long. usd: what its GPUs and sandboxes cost [$], the sum of the parts
-            ``trainer_busy_usd`` ... ``sandbox_usd``.
-        trained_tokens, informative_tokens: of trained samples; of those in groups whose rewards differ.
-        hosted_usd: the hosted price of the same trained tokens [$]; None without a price row.
-        usd_per_mtok, usd_per_informative_mtok: of the whole run; None where no token is.
-        solve_rate_start, solve_rate_end: mean over the pool; NaN without solve rates.
-    """
-
-    steps: int
-    hours: float
-    gpu_hours: float
-    usd: float
-    trainer_busy_usd: float
-    trainer_waiting_usd: float
-    generator_useful_usd: float
-    generator_discarded_usd: float
-    generator_idle_usd: float
-    sandbox_usd: float
-    trained_tokens: float
-    informative_tokens: float
-    hosted_usd: float | None
-    usd_per_mtok: float
-    usd_per_informative_mtok: float | None
-    solve_rate_start: float
-    solve_rate_end: float
 
 
 def rules_of(scenario: Scenario) -> Rules:
@@ -141,10 +112,12 @@ def course(scenario: Scenario, points: int = POINTS) -> Course:
         rows.append({"step": int(step), **values, "truncated_fraction": float(row["truncated_fraction"])})
         if pool is not None and i + 1 < len(steps):
             pool = after(pool, rules, float(steps[i + 1] - step), point.staleness_versions)
-    table = pd.DataFrame(rows)
-    table.insert(1, "hours", _before(steps, table["step_s"].to_numpy()) / SECONDS_PER_HOUR)
-    table["usd"] = _before(steps, table["usd_per_step"].to_numpy())
-    return Course(scenario=scenario, table=table)
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    hours = _before(steps, np.array(columns["step_s"])) / SECONDS_PER_HOUR
+    usd = _before(steps, np.array(columns["usd_per_step"]))
+    return Course(
+        scenario=scenario, table=pd.DataFrame({"step": columns["step"], "hours": hours} | columns | {"usd": usd})
+    )
 
 
 def _without_solve_rates(scenario: Scenario) -> Reading:
@@ -175,7 +148,7 @@ def _row(now: Scenario, seen: Reading) -> tuple[OperatingPoint, dict[str, float 
         "mean_response_tokens": now.mean_response_tokens,
         "tool_calls": now.tool_calls,
         "prompt_tokens": now.mean_prompt_tokens,
-        **{name: value for name, value in vars(point).items() if name != "kind"},
+        **{name: value for name, value in vars(point).items() if name not in ("kind", "informative_ratio")},
         **{name: bill[name] for name in kept},
         "usd_per_informative_mtok": bill["usd_per_mtok"] / trained_informative if trained_informative > 0 else np.inf,
     }
@@ -202,25 +175,14 @@ def totals(way: Course) -> WholeRun:
     """The sums over a course."""
     s, table = way.scenario, way.table
     steps = table["step"].to_numpy(float)
-    tokens = s.samples_per_step * (table["prompt_tokens"] + table["mean_response_tokens"]).to_numpy()
-    informative = _sum(steps, tokens * table["trained_informative_fraction"].to_numpy())
-    trained = _sum(steps, tokens)
-    hours = _sum(steps, table["step_s"].to_numpy()) / SECONDS_PER_HOUR
-    parts = {
-        f"{part}_usd": _sum(steps, table[f"{part}_usd_per_mtok"].to_numpy() * tokens) / TOKENS_PER_MTOK
-        for part in PARTS
-    }
-    usd = sum(parts.values())
-    hosted = None
-    if s.hosted_price is not None:
-        prompt = _sum(steps, s.samples_per_step * table["prompt_tokens"].to_numpy())
-        hosted = hosted_usd(s.hosted_price, prompt, trained - prompt).total_usd
-    return WholeRun(
-        steps=s.training_steps, hours=hours, gpu_hours=hours * (s.trainer_gpus + s.generator_gpus), usd=usd, **parts,
-        trained_tokens=trained, informative_tokens=informative, hosted_usd=hosted,
-        usd_per_mtok=usd / trained * TOKENS_PER_MTOK,
-        usd_per_informative_mtok=usd / informative * TOKENS_PER_MTOK if informative > 0 else None,
-        solve_rate_start=float(table["solve_rate"].iloc[0]), solve_rate_end=float(table["solve_rate"].iloc[-1]),
+    prompt = s.samples_per_step * table["prompt_tokens"].to_numpy()
+    tokens = prompt + s.samples_per_step * table["mean_response_tokens"].to_numpy()
+    parts = {part: _sum(steps, table[f"{part}_usd_per_mtok"].to_numpy() * tokens) / TOKENS_PER_MTOK for part in PARTS}
+    return summed(
+        s, steps=s.training_steps, hours=_sum(steps, table["step_s"].to_numpy()) / SECONDS_PER_HOUR, parts_usd=parts,
+        prompt_tokens=_sum(steps, prompt), trained_tokens=_sum(steps, tokens),
+        informative_tokens=_sum(steps, tokens * table["trained_informative_fraction"].to_numpy()),
+        solve_rates=table["solve_rate"].to_numpy()[[0, -1]],
     )  # fmt: skip
 
 

@@ -97,7 +97,7 @@ class LogitNormal:
 
     @cached_property
     def _alike(self) -> bool:
-        return self.sigma == 0.0 or self.mean in (0.0, 1.0)
+        return self.sigma < 1e-9 or self.mean in (0.0, 1.0)
 
     @cached_property
     def centre(self) -> float:

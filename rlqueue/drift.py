@@ -99,8 +99,11 @@ def at(start: DriftStart, law: DriftLaw, steps: np.ndarray) -> np.ndarray:
             np.array([start.mean_response_tokens]), math.hypot(start.sigma_between, start.sigma_within),
             start.max_response_tokens,
         )  # fmt: skip
-        rows["log_median"] = at_start[0] + np.log(factor(name, law.length_factor, share))
-        rows["mean_response_tokens"] = clipped_means(rows["log_median"], sigma, start.max_response_tokens)
+        grown = factor(name, law.length_factor, share)
+        rows["log_median"] = at_start[0] + np.log(grown)
+        means = clipped_means(rows["log_median"], sigma, start.max_response_tokens)
+        # Where nothing has moved it is the mean that was asked for, to the last digit
+        rows["mean_response_tokens"] = np.where((grown == 1.0) & (spread == 1.0), start.mean_response_tokens, means)
     rows["truncated_fraction"] = truncated_fractions(rows["log_median"], sigma, start.max_response_tokens)
     return rows
 

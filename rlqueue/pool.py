@@ -7,6 +7,7 @@ by its mean, as for a pool of very many prompts; the simulation has prompts one 
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numba import njit
@@ -92,6 +93,7 @@ def opened(law: SolveRates, rules: Rules) -> Pool:
     return Pool(logits=logit(rates), weights=weights, seen=seen)
 
 
+@lru_cache(maxsize=64)
 def appeal(rules: Rules) -> np.ndarray:
     """How gladly the sampler takes a prompt observed at 0, 1/n, ..., 1, and one never observed: shape (n + 2,)."""
     n = rules.group_size

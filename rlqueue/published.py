@@ -1,7 +1,7 @@
 """Published series that move during training, beside what the closed form says of them.
 
 Each table has one row per published point: series, step, published, predicted, unit, error, calibrated (whether the point was
-used to fit), source. Errors of the calibrated rows are no test; ``test_error`` looks at the others only.
+used to fit), source. Errors of the calibrated rows are no test; ``blind_error`` looks at the others only.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +14,7 @@ import pandas as pd
 from rlqueue.cost import cost
 from rlqueue.course import course, rules_of
 from rlqueue.curriculum import Beta
+from rlqueue.curriculum_presets import curriculum_facts
 from rlqueue.pool import Pool, after, opened, read
 from rlqueue.provenance import quantities, table
 from rlqueue.queueing import solve
@@ -25,7 +26,7 @@ FITTED_STEPS = (0, 1, 2, 3, 4)
 """Steps of the GLM-5 run that its time per token is fitted to."""
 
 
-def test_error(series: pd.DataFrame) -> float:
+def blind_error(series: pd.DataFrame) -> float:
     """Mean absolute error of the points that were not fitted (a share of the published value, or points of a share)."""
     return float(series.loc[~series["calibrated"], "error"].abs().mean())
 
@@ -126,7 +127,7 @@ def glm_alignment() -> pd.DataFrame:
     for lost in range(len(glm_rollout_time())):
         found = glm_rollout_time(lost)
         fitted = float(found.loc[found["calibrated"], "error"].abs().mean())
-        rows.append({"lost_bar": lost, "fitted_error": fitted, "test_error": test_error(found)})
+        rows.append({"lost_bar": lost, "fitted_error": fitted, "test_error": blind_error(found)})
     return pd.DataFrame(rows)
 
 
@@ -163,8 +164,7 @@ def _dapo_fit(steps: tuple[float, ...], published: tuple[float, ...], transfer: 
 
     from rlqueue.curriculum import expit
 
-    facts = quantities("curriculum", DAPO)
-    visits = float(facts["prompts_per_step"].value) / float(facts["pool_prompts"].value)
+    visits = _dapo_facts()["prompts_per_step"] / _dapo_facts()["pool_prompts"]
     each = transfer + (1.0 - transfer) * visits  # what a speed of 1 makes a prompt at one half rise in a step, about
 
     def misses(x: np.ndarray) -> np.ndarray:
@@ -183,11 +183,16 @@ def _dapo_fit(steps: tuple[float, ...], published: tuple[float, ...], transfer: 
     return float(expit(best.x[0])), float(np.exp(best.x[1])), float(np.exp(best.x[2])) / each
 
 
+def _dapo_facts() -> dict[str, float]:
+    facts = quantities("curriculum", DAPO) | curriculum_facts(DAPO)
+    return {name: float(fact.value) for name, fact in facts.items()}
+
+
 def dapo_shares(steps: np.ndarray, mean: float, concentration: float, speed: float, transfer: float) -> np.ndarray:
     """All-solved shares at those steps, from 0 up, of DAPO's pool with such a law and speed."""
-    facts = {name: fact.value for name, fact in quantities("curriculum", DAPO).items()}
+    facts = _dapo_facts()
     rules = replace(
-        rules_of(Scenario.from_data(PRIME)), group_size=int(facts["group_size"]), groups=float(facts["prompts_per_step"]),
+        rules_of(Scenario.from_data(PRIME)), group_size=int(facts["group_size"]), groups=facts["prompts_per_step"],
         prompts=int(facts["pool_prompts"]), gate="zero-advantage", speed=speed, transfer=transfer,
     )  # fmt: skip
     pool: Pool = opened(Beta(mean=mean, concentration=concentration), rules)

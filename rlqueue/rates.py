@@ -110,10 +110,8 @@ def rates(scenario: Scenario) -> np.ndarray:
 
 def record_of(scenario: Scenario, filtered: float) -> np.ndarray:
     """The same, a new one, with that share of finished groups filtered."""
-    record = np.zeros(1, RATES)
-    for name, value in _values(scenario, filtered).items():
-        record[name] = value
-    return record
+    values = _values(scenario, filtered)
+    return np.array([tuple(values[name] for name in RATES.names)], RATES)
 
 
 def rates_grid(scenario: Scenario, axes: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -131,9 +131,9 @@ def tinker(step: int) -> dict:
 
 SHAPES: dict[str, tuple[str, Callable[[int], dict]]] = {
     "prime-rl": ("prime-rl", prime_trainer), "slime": ("slime", slime), "miles": ("slime", miles), "verl": ("verl", verl),
-    "verl synchronous": ("verl", verl_sync), "AReaL": ("AReaL", areal), "SkyRL": ("SkyRL", skyrl), "NeMo-RL": ("NeMo-RL", nemo),
-    "OpenRLHF": ("OpenRLHF", openrlhf), "ROLL": ("ROLL", roll), "PipelineRL": ("PipelineRL", pipelinerl),
-    "tinker": ("tinker", tinker),
+    "verl synchronous": ("verl", verl_sync), "AReaL": ("areal", areal), "SkyRL": ("skyrl", skyrl), "NeMo-RL": ("nemo-rl", nemo),
+    "OpenRLHF": ("openrlhf", openrlhf), "ROLL": ("roll", roll), "PipelineRL": ("pipelinerl", pipelinerl),
+    "tinker": ("tinker-cookbook", tinker),
 }  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """Logs of ten frameworks in all their formats become one table in our names; the means leave out what is no ordinary step."""
 
 import json
-from pathlib import Path
 
 import pytest
 from log_shapes import (
@@ -29,7 +28,6 @@ from rlqueue.logs.columns import COLUMNS
 from rlqueue.logs.names import frameworks, metrics, traps
 from rlqueue.provenance import sources
 
-LOGS = Path(__file__).parent / "logs"
 FORMATS = {
     "CSV": lambda name: as_csv(SHAPES[name][1]),
     "JSON lines": lambda name: as_json_lines(SHAPES[name][1]),
@@ -246,7 +244,7 @@ def test_progress_is_told_in_bytes_and_ends_with_all(tmp_path):
 
 def test_a_named_framework_is_taken_however_it_is_spelled():
     assert Measured.from_log(as_json_lines(verl), "VeRL").framework == "verl"
-    assert Measured.from_log(as_json_lines(SHAPES["NeMo-RL"][1]), "nemo_rl").framework == "NeMo-RL"
+    assert Measured.from_log(as_json_lines(SHAPES["NeMo-RL"][1]), "nemo_rl").framework == "nemo-rl"
     assert Measured.from_log(as_json_lines(slime), "miles").framework == "slime"
 
 

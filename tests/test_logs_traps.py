@@ -20,7 +20,7 @@ from log_shapes import (
 
 from rlqueue import Measured
 
-LOGS = Path(__file__).parent / "logs"
+LOGS = Path(__file__).parents[1] / "data" / "logs"
 OLMO = [LOGS / f"prime_rl_olmo3_7b_14i2t_bs256_{side}_steps.csv" for side in ("trainer", "orchestrator")]
 
 

@@ -19,6 +19,22 @@ def test_a_scenario_without_turns_is_its_own_equivalent():
     assert unlumped(point, alone) is point
 
 
+@pytest.mark.parametrize(
+    "moves",
+    [
+        {"drift_law": "linear", "drift_steps": 10, "drift_tool_calls_factor": 2.0},
+        {"drift_law": "series", "drift_series": "0: 5000 / 3, 10: 6000 / 9"},
+    ],
+)
+def test_turns_that_become_more_stay_turns(moves):
+    moving = dataclasses.replace(Scenario.from_data(TURNS[0]), **moves)
+    assert lumped(moving) is moving
+    longer = dataclasses.replace(
+        Scenario.from_data(TURNS[0]), drift_law="linear", drift_steps=10, drift_length_factor=1.2
+    )
+    assert lumped(longer).tool_calls == 0
+
+
 @pytest.mark.parametrize("name", TURNS)
 def test_the_single_turn_equivalent_keeps_context_prefill_training_and_outside_time(name):
     whole = Scenario.from_data(name)

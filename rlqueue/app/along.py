@@ -12,33 +12,43 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from rlqueue.app import controls, way_words
+from rlqueue.app import against, controls, way_words
 from rlqueue.app.board import Board
 from rlqueue.app.controls import Control
 from rlqueue.app.guard import guarded, status_line
 from rlqueue.app.moving_knobs import STEPS
 from rlqueue.app.page import STATIC, AtRest, box, explained, page_box, played, slider
 from rlqueue.app.plot import Plots
+from rlqueue.app.runs import workers
 from rlqueue.app.state import State, opened
 from rlqueue.app.walk import Walked, walk
 from rlqueue.app.way import POINTS, Way, way
 
 SEEDS = tuple(range(10))
+PUBLISHED_FOLD = 2
 FIRST_PLACE = POINTS // 3
 """Place among the steps on offer that is looked at first."""
 
 
 class Along:
-    """The page's widgets around one state, one step and one seed; ``box`` holds them all."""
+    """The page's widgets around one state, one step and one seed; ``box`` holds them all.
 
+    Attributes:
+        name: of the page's class in the style sheet. opening, first: of data/page_openings.csv, and the preset it opens with.
+        knobs, minor, more: the controls in sight, in a smaller row below them, and folded away. cards: of the step looked at.
+    """
+
+    name = ""
     opening = ""
+    first = ""
     knobs: Sequence[Control] = ()
     minor: Sequence[Control] = ()
     more: Sequence[Control] = ()
     cards: Sequence[way_words.Card] = ()
+    published: Sequence[against.Series] = ()
 
     def __init__(self, state: State | None = None) -> None:
-        self.state = state or opened(opening=self.opening)
+        self.state = state or opened(self.first, self.opening)
         self.way: Way = way(self.state)
         self.walked: Walked | None = None
         self.seed, self._loading = SEEDS[0], False
@@ -48,9 +58,11 @@ class Along:
         self._build()
         self.build()
         self.box = page_box(self.arranged(), name="rlq-along", sheet=STATIC / "along.css")
+        self.box.add_class(f"rlq-{self.name}")
         self.show()
         guarded(self.scrub, self._scrubbed, self.status)
         guarded(self.seeds, self._reseeded, self.status)
+        self.folds.observe(self._unfolded, "selected_index")
         self.plots.when_opened(self._begin)
 
     # What each page brings
@@ -120,6 +132,19 @@ class Along:
     def _failed(self) -> None:
         self.how.value = way_words.how(self.walked, "what was simulated failed; the server's log has the details")
 
+    def _unfolded(self, change: dict[str, Any]) -> None:
+        """The published series are fitted when somebody asks for them, beside the page's own loop."""
+        if change["new"] == PUBLISHED_FOLD and not self._against.value:
+            self._against.value = "<p>Fitting &hellip;</p>"
+            self._fitting.begin(self._fit)
+
+    async def _fit(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._against.value = await loop.run_in_executor(workers(), against.tables, self.published)
+
+    def _not_fitted(self) -> None:
+        self._against.value = "<p>The fit failed; the server's log has the details.</p>"
+
     # What is shown
 
     @property
@@ -168,6 +193,15 @@ class Along:
         self.seeds = slider("Seed", SEEDS, self.seed)
         self.numbers, self.verdict, self.whole, self.how = (widgets.HTML() for _ in range(4))
         self.plots = Plots(self.figures())
+        self._against, self._fitting = widgets.HTML(), AtRest(self._not_fitted, rest_s=0.0)
+
+    def folded(self, assumptions: str, *, about: str) -> widgets.Accordion:
+        """What is folded away: the rest of the knobs, what is assumed, and the published series."""
+        self.folds = widgets.Accordion(
+            [self.rest_of_knobs(), widgets.HTML(assumptions), self._against],
+            titles=("More knobs of this run", f"What is assumed about {about}", "Against published runs"),
+        )
+        return self.folds
 
     def scrubbing(self) -> widgets.Box:
         """The step that is looked at, with its button."""

@@ -168,7 +168,7 @@ def meant(control: Control, sent: Any) -> Any:
     """What the knob gets when the control holds ``sent``."""
     if control.shape == "price":
         return float(sent) if sent.strip() else None
-    return None if control.shape == "choice" and sent == NO_PRICE else sent
+    return None if control.knob == "hosted_price" and sent == NO_PRICE else sent
 
 
 def widget(control: Control, state: State) -> widgets.Widget:

@@ -8,6 +8,7 @@ from typing import Any
 import ipywidgets as widgets
 from IPython.display import display
 
+from rlqueue import published
 from rlqueue.app import controls, growth_words
 from rlqueue.app.along import Along
 from rlqueue.app.growth_figures import figures
@@ -26,11 +27,14 @@ def page(state: State | None = None) -> None:
 class Growth(Along):
     """Knobs of length and its growth, published growths to pick, and figures of lengths, memory, time and cost."""
 
+    name = "growth"
     opening = "what_if_answers_grow"
+    first = "verl-qwen3-235b-c360"
     knobs = (GROWTH[0], LENGTH, LONGEST, BETWEEN, WITHIN, controls.CONCURRENCY)
     minor = (*GROWTH[1:], STEPS, KV_PRECISION)
     more = MORE_OF_GROWTH
     cards = GROW
+    published = (published.prime_rollout_time, published.glm_rollout_time)
 
     def figures(self) -> dict[str, Any]:
         key = self.drifts.value
@@ -46,17 +50,14 @@ class Growth(Along):
         guarded(self.drifts, self._picked, self.status)
 
     def arranged(self) -> list[widgets.Widget]:
-        folds = widgets.Accordion(
-            [self.rest_of_knobs(), widgets.HTML(growth_words.assumptions())],
-            titles=("More knobs of this run", "What is assumed about growth"),
-        )
         pick = box(
             "rlq-minor",
             [explained(self.drifts, "sets growth, law and steps as that run had them; its values are drawn beside")],
         )
         return [
             self.board.header(), pick, self.board.blocks(self.knobs), self.board.blocks(self.minor, "rlq-minor"), self.status,
-            self.scrubbing(), self.how, self.numbers, self.verdict, self.plots, self.whole, folds,
+            self.scrubbing(), self.how, self.numbers, self.verdict, self.plots, self.whole,
+            self.folded(growth_words.assumptions(), about="growth"),
         ]  # fmt: skip
 
     def _picked(self, change: dict[str, Any]) -> None:

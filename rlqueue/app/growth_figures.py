@@ -127,8 +127,8 @@ def tail(way: Way, walked: Walked | None, step: int, published: Published, sourc
 def memory(way: Way, walked: Walked | None, step: int) -> dict[str, Any]:
     """How many rollouts the KV cache holds at once, how many slots there are, and how many are used."""
     x, slots = way.steps, way.slots
-    cap, used = way.scenario.concurrency, way.table["kv_used_ratio"].to_numpy()
-    flight = way.table["in_flight_rollouts"].to_numpy()
+    cap, used = way.scenario.concurrency, way.at["kv_used_ratio"]
+    flight = way.at["in_flight_rollouts"]
     return {
         "data": [
             line(
@@ -193,14 +193,14 @@ def memory(way: Way, walked: Walked | None, step: int) -> dict[str, Any]:
 
 def seconds(way: Way, walked: Walked | None, step: int, published: Published, source: str) -> dict[str, Any]:
     """How long a rollout and a step take."""
-    x, table = way.steps, way.table
+    x, table = way.steps, way.at
     measured = published.get("rollout_s", (np.zeros(0), np.zeros(0)))
     top = max(float(table["rollout_s"].max()), float(table["step_s"].max()), float(np.max(measured[1], initial=0.0)))
     simulated = 0.0 if walked is None or not len(walked.blocks) else float(walked.blocks["step_s"].max())
     return {
         "data": [
-            line("rollout", x, table["rollout_s"].to_numpy(), BLUE, "step %{x:,}: a rollout takes %{y:,.0f} s"),
-            line("step", x, table["step_s"].to_numpy(), ORANGE, "step %{x:,} takes %{y:,.0f} s"),
+            line("rollout", x, table["rollout_s"], BLUE, "step %{x:,}: a rollout takes %{y:,.0f} s"),
+            line("step", x, table["step_s"], ORANGE, "step %{x:,} takes %{y:,.0f} s"),
             dots("step", walked, "step_s", ORANGE, "a step takes %{y:,.0f} s"),
             points(source, *measured, f"{source}: %{{y:,.0f}} s a rollout at step %{{x:,}}"),
         ],

@@ -9,8 +9,11 @@ import numpy as np
 
 from rlqueue.at_step import NO_DRIFT
 from rlqueue.drift_presets import drift_names, growth_knobs, measured_drift, series_knobs
+from rlqueue.provenance import table
 from rlqueue.scenario import Scenario
 
+TIMES = {"prime-rl-qwen3-235b": "prime-rollout-time", "prime-rl-glm-5": "glm-5-rollout-time"}
+"""Figures of data/report_series.csv with the rollout times of published growths."""
 IN_TOKENS = "tokens:"
 """Before the name of a published run whose lengths are taken as they are, and not as a factor."""
 
@@ -47,7 +50,16 @@ def published(key: str, scenario: Scenario) -> dict[str, tuple[np.ndarray, np.nd
         return {}
     run = measured_drift(key.removeprefix(IN_TOKENS))
     scale = 1.0 if key.startswith(IN_TOKENS) else scenario.mean_response_tokens / run.response_tokens[0]
-    return {"mean_response_tokens": (run.steps, run.response_tokens * scale)}
+    found = {"mean_response_tokens": (run.steps, run.response_tokens * scale)}
+    seconds = _rollout_s(run.key)
+    return found | ({"rollout_s": seconds} if len(seconds[0]) else {})
+
+
+@cache
+def _rollout_s(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Steps and mean times of a rollout in a published run, where they were read; else none."""
+    rows = [row for row in table("report_series") if (row["figure"], row["series"]) == (TIMES.get(name), "rollout_s")]
+    return np.array([float(row["x"]) for row in rows]), np.array([float(row["y"]) for row in rows])
 
 
 def assumptions() -> str:

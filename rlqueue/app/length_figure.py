@@ -25,6 +25,7 @@ def lengths(way: Way, step: int) -> dict[str, Any]:
     now, start = way.path[way.near(step)], way.path[0]
     top = 1.15 * max(float(_density(x, row).max()) for row in (now, start, way.path[-1]))
     marks = {name: float(way.percentile(share)[way.near(step)]) for name, share in PERCENTILES.items()}
+    marks = {name: value for name, value in marks.items() if value < longest}
     return {
         "data": [
             line("at the start", x, _density(x, start), STILL, "", width=1.8, dash="dash", hoverinfo="skip"),

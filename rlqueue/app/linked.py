@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlqueue import curriculum, drift
-from rlqueue.at_step import NO_DRIFT, solve_rates
+from rlqueue.at_step import MOVING, NO_DRIFT, solve_rates
 from rlqueue.scenario import Scenario
 
 FACTORS = {
@@ -101,7 +101,7 @@ def _ends_of_series(scenario: Scenario) -> dict[str, Any]:
             found[knob] = _rounded(math.exp(end[column] - first[column]))
         else:
             found[knob] = _rounded(end[column] / first[column]) if first[column] else 1.0
-    return found | {"mean_response_tokens": float(first["mean_response_tokens"])}
+    return found | {knob: float(first[column]) for knob, column in MOVING.items()}
 
 
 def _moves(scenario: Scenario, _: float) -> dict[str, Any]:

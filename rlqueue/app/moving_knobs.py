@@ -22,7 +22,7 @@ DIFFICULTY = (
 LEARNING = (
     Control(knob="learning_logit_per_step", label="Learning speed", shape="log", low=1e-4, high=0.1, step=0.05,
             unit="logit per step", named=((0.0, "off"),)),
-    Control(knob="learning_transfer", label="Transfer between prompts", shape="even", step=0.05, unit="share",
+    Control(knob="learning_transfer", label="Transfer", shape="even", step=0.05, unit="share",
             meaning="1: all prompts rise together; 0: only those trained on"),
 )  # fmt: skip
 CHOOSING = (

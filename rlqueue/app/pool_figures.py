@@ -165,7 +165,7 @@ def rates(way: Way, walked: Walked | None, step: int) -> dict[str, Any]:
                 "y": MIDDLES,
                 "z": np.sqrt(way.shares.T),
                 "zmin": 0,
-                "zmax": 0.75,
+                "zmax": float(np.sqrt(way.shares.max())),
                 "colorscale": "Cividis",
                 "showscale": False,
                 "customdata": way.shares.T,
@@ -175,7 +175,7 @@ def rates(way: Way, walked: Walked | None, step: int) -> dict[str, Any]:
             line(
                 "mean solve rate",
                 way.steps,
-                way.table["solve_rate"].to_numpy(),
+                way.at["solve_rate"],
                 "white",
                 "step %{x:,}: mean solve rate %{y:.1%}",
                 width=3,
@@ -183,7 +183,7 @@ def rates(way: Way, walked: Walked | None, step: int) -> dict[str, Any]:
             line(
                 "of the groups tried",
                 way.steps,
-                way.table["tried_solve_rate"].to_numpy(),
+                way.at["tried_solve_rate"],
                 "white",
                 "step %{x:,}: tried groups %{y:.1%}",
                 dash="dot",

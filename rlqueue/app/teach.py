@@ -8,6 +8,7 @@ from typing import Any
 import ipywidgets as widgets
 from IPython.display import display
 
+from rlqueue import published
 from rlqueue.app import strategies, teach_words
 from rlqueue.app.along import Along
 from rlqueue.app.guard import guarded
@@ -39,11 +40,14 @@ def page(state: State | None = None) -> None:
 class Teach(Along):
     """Knobs of the pool and of learning, figures of what groups teach, and the strategies side by side."""
 
+    name = "teach"
     opening = "which_prompts_teach"
+    first = "slime-qwen3-235b"
     knobs = (*DIFFICULTY, *LEARNING, GROUP_SIZE)
     minor = (*CHOOSING, *OF_SAMPLERS, STEPS)
     more = (*MORE_OF_CURRICULUM, PROMPTS)
     cards = TEACH
+    published = (published.dapo_all_solved,)
 
     def figures(self) -> dict[str, Any]:
         return figures(self.way, self.walked, self.step, teach_words.published(self.against.value))
@@ -61,17 +65,14 @@ class Teach(Along):
         guarded(self.against, lambda _: self.draw(), self.status)
 
     def arranged(self) -> list[widgets.Widget]:
-        folds = widgets.Accordion(
-            [self.rest_of_knobs(), widgets.HTML(teach_words.assumptions())],
-            titles=("More knobs of this run", "What is assumed about learning"),
-        )
         aim = box("rlq-minor", [
             explained(self.target, "mean of the pool; the table below is how each way gets there"),
             explained(self.against, "share of all-solved prompts or groups over the steps, drawn beside"),
         ])  # fmt: skip
         return [
             self.board.header(), self.board.blocks(self.knobs), self.board.blocks(self.minor, "rlq-minor"), self.status,
-            self.scrubbing(), self.how, self.numbers, self.verdict, self.plots, aim, self.ways, self.whole, folds,
+            self.scrubbing(), self.how, self.numbers, self.verdict, self.plots, aim, self.ways, self.whole,
+            self.folded(teach_words.assumptions(), about="learning"),
         ]  # fmt: skip
 
     def _aimed(self, _: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ def figures(way: Way, walked: Walked | None, step: int, published: Any = None) -
 
 def outcomes(way: Way, walked: Walked | None, step: int, published: Any) -> dict[str, Any]:
     """What finished groups come to: all solved, none solved, or in between, where they teach."""
-    table, x = way.table, way.steps
+    table, x = way.at, way.steps
     stacked = {"type": "scatter", "mode": "lines", "stackgroup": "all", "x": x, "line": {"width": 0}}
     areas = (
         ("all_solved_fraction", "all solved", ALL),
@@ -52,7 +52,7 @@ def outcomes(way: Way, walked: Walked | None, step: int, published: Any) -> dict
                 stacked
                 | {
                     "name": name,
-                    "y": table[column].to_numpy(float),
+                    "y": table[column],
                     "fillcolor": colour,
                     "hovertemplate": f"step %{{x:,}}: {name} %{{y:.1%}}<extra></extra>",
                 }
@@ -85,9 +85,9 @@ def outcomes(way: Way, walked: Walked | None, step: int, published: Any) -> dict
 
 def worth(way: Way, step: int) -> dict[str, Any]:
     """Signal of a step, in groups that would teach the most, and what a dollar buys of it."""
-    table, groups = way.table, way.scenario.prompts_per_step
-    per_step = groups * table["signal"].to_numpy(float)
-    per_dollar = per_step / table["usd_per_step"].to_numpy(float)
+    table, groups = way.at, way.scenario.prompts_per_step
+    per_step = groups * table["signal"]
+    per_dollar = per_step / table["usd_per_step"]
     return {
         "data": [
             line(

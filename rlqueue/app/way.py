@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-import pandas as pd
 
 from rlqueue import drift
 from rlqueue.app.state import State
@@ -17,7 +16,7 @@ from rlqueue.pool import after, opened
 from rlqueue.rates import mean_context_tokens
 from rlqueue.scenario import Scenario
 
-POINTS = 32
+POINTS = 28
 """Steps at which a run is solved while the hand moves."""
 BINS = 20
 """Ranges of the solve rate in which a pool is counted."""
@@ -36,14 +35,20 @@ class Way:
     def scenario(self) -> Scenario:
         return self.state.scenario
 
-    @property
-    def table(self) -> pd.DataFrame:
-        return self.course.table
+    @cached_property
+    def at(self) -> dict[str, np.ndarray]:
+        """The columns of the course's table, over the steps at which it was solved."""
+        return {name: column.to_numpy() for name, column in self.course.table.items()}
 
     @cached_property
+    def still_at(self) -> dict[str, np.ndarray]:
+        """The same if nothing moved."""
+        return {name: column.to_numpy() for name, column in self.still.table.items()}
+
+    @property
     def steps(self) -> np.ndarray:
         """The steps at which it was solved, counted from 0."""
-        return self.table["step"].to_numpy()
+        return self.at["step"]
 
     @cached_property
     def whole(self) -> WholeRun:
@@ -56,7 +61,7 @@ class Way:
     @property
     def moves(self) -> bool:
         """Whether anything moves at all."""
-        return self.scenario != steady(self.scenario)
+        return self.scenario != self.still.scenario
 
     @cached_property
     def shares(self) -> np.ndarray:
@@ -66,9 +71,9 @@ class Way:
     @cached_property
     def slots(self) -> np.ndarray:
         """Rollouts that the KV caches of all replicas hold at each step, by the mean context."""
-        s, path = self.scenario, drift.at(self.scenario.drift_start, self.scenario.drift, self.steps)
+        s = self.scenario
         room = s.replicas * s.kv_room_bytes / s.llm.kv_bytes_per_token(s.kv_precision)
-        return np.array([room / mean_context_tokens(moment(s, row)) for row in path])
+        return np.array([room / mean_context_tokens(moment(s, row)) for row in self.path])
 
     @cached_property
     def path(self) -> np.ndarray:
@@ -96,7 +101,12 @@ def steady(scenario: Scenario) -> Scenario:
 def way(state: State) -> Way:
     """The run of a state, from memory where it was asked for before."""
     s = state.scenario
-    return Way(state=state, course=_course(s, POINTS), still=_course(steady(s), 2))
+    return Way(state=state, course=_course(s, POINTS), still=_still(s))
+
+
+@lru_cache(maxsize=64)
+def _still(scenario: Scenario) -> Course:
+    return _course(steady(scenario), 2)
 
 
 @lru_cache(maxsize=64)

@@ -113,8 +113,7 @@ def points(name: str, x: Any, y: Any, hover: str, **more: Any) -> dict[str, Any]
 
 def methods(walked: Walked | None, what: str) -> str:
     """Which of a figure's marks is which, and what they are."""
-    simulated = f", dots simulated ({walked.words})" if walked is not None else ""
-    return f"lines closed form{simulated} · {what}"
+    return f"lines closed form{', dots simulated' if walked is not None else ''} · {what}"
 
 
 def simulated_key(walked: Walked | None) -> list[dict[str, str]]:
@@ -127,13 +126,11 @@ def wait_and_cost(way: Way, walked: Walked | None, step: int, *, informative: bo
 
     ``informative``: whether the cost of tokens that teach is drawn as well.
     """
-    table, x = way.table, way.steps
-    ends, still = [0, way.scenario.training_steps], way.still.table
-    usd, hosted = table["usd_per_mtok"].to_numpy(float), table["hosted_usd_per_mtok"]
-    teaching = np.where(
-        np.isfinite(table["usd_per_informative_mtok"].to_numpy(float)), table["usd_per_informative_mtok"], np.nan
-    )
-    priced = hosted.notna().all()
+    table, x = way.at, way.steps
+    ends, still = [0, way.scenario.training_steps], way.still_at
+    usd, hosted = table["usd_per_mtok"], table["hosted_usd_per_mtok"]
+    teaching = np.where(np.isfinite(table["usd_per_informative_mtok"]), table["usd_per_informative_mtok"], np.nan)
+    priced = way.scenario.hosted_price is not None
     top = _ceiling(way, usd, teaching if informative else usd, hosted if priced else None)
     moves = way.moves
     return {
@@ -142,7 +139,7 @@ def wait_and_cost(way: Way, walked: Walked | None, step: int, *, informative: bo
             line(
                 "wait if nothing moved",
                 ends,
-                [float(still["trainer_wait_ratio"].iloc[-1])] * 2,
+                [float(still["trainer_wait_ratio"][-1])] * 2,
                 STILL,
                 "if nothing moved: %{y:.1%}",
                 yaxis="y2",
@@ -153,7 +150,7 @@ def wait_and_cost(way: Way, walked: Walked | None, step: int, *, informative: bo
             line(
                 "trainer waits",
                 x,
-                table["trainer_wait_ratio"].to_numpy(),
+                table["trainer_wait_ratio"],
                 WAIT,
                 "step %{x:,}: the trainer waits %{y:.1%}",
                 yaxis="y2",
@@ -161,7 +158,7 @@ def wait_and_cost(way: Way, walked: Walked | None, step: int, *, informative: bo
             line(
                 "rollout slots idle",
                 x,
-                table["rollout_idle_ratio"].to_numpy(),
+                table["rollout_idle_ratio"],
                 IDLE,
                 "step %{x:,}: slots idle %{y:.1%}",
                 yaxis="y2",
@@ -171,7 +168,7 @@ def wait_and_cost(way: Way, walked: Walked | None, step: int, *, informative: bo
             line(
                 "cost if nothing moved",
                 ends,
-                [float(still["usd_per_mtok"].iloc[-1])] * 2,
+                [float(still["usd_per_mtok"][-1])] * 2,
                 STILL,
                 "if nothing moved: $%{y:.2f}",
                 width=1.3,
@@ -191,12 +188,12 @@ def wait_and_cost(way: Way, walked: Walked | None, step: int, *, informative: bo
             line(
                 "hosted",
                 x if priced else [],
-                hosted.to_numpy(float) if priced else [],
+                hosted if priced else [],
                 REPORTED,
                 "hosted $%{y:.2f}",
                 dash="dash",
                 width=1.8,
-                visible=bool(priced),
+                visible=priced,
             ),
         ],
         "layout": {
@@ -237,7 +234,7 @@ def wait_and_cost(way: Way, walked: Walked | None, step: int, *, informative: bo
                     *simulated_key(walked),
                     *(
                         mark(f"binds: {name}", "box", CONSTRAINT_COLOURS[name])
-                        for name in dict.fromkeys(table["binding_constraint"])
+                        for name in dict.fromkeys([table["binding_constraint"][0], *way.course.flips["becomes"]])
                     ),
                 ]
             },
@@ -247,7 +244,7 @@ def wait_and_cost(way: Way, walked: Walked | None, step: int, *, informative: bo
 
 def _ceiling(way: Way, usd: np.ndarray, teaching: np.ndarray, hosted: Any) -> float:
     """End of the cost axis: beyond what is paid for a token; what teaches may leave it where hardly anything teaches."""
-    calm = 1.6 * max(float(way.still.table["usd_per_mtok"].iloc[0]), 0.0 if hosted is None else float(hosted.max()))
+    calm = 1.6 * max(float(way.still_at["usd_per_mtok"][0]), 0.0 if hosted is None else float(hosted.max()))
     return nice(
         max(calm, 1.1 * float(usd.max()), min(1.1 * float(np.nanmax(teaching, initial=0.0)), 3.0 * float(usd.max())))
     )
@@ -256,7 +253,7 @@ def _ceiling(way: Way, usd: np.ndarray, teaching: np.ndarray, hosted: Any) -> fl
 def _binding(way: Way) -> list[dict[str, Any]]:
     """A strip of what binds, one bar from flip to flip; always as many traces as there are constraints."""
     begins = [0, *way.course.flips["step"].tolist()]
-    names = [way.table["binding_constraint"].iloc[0], *way.course.flips["becomes"].tolist()]
+    names = [way.at["binding_constraint"][0], *way.course.flips["becomes"].tolist()]
     ends = [*begins[1:], way.scenario.training_steps]
     return [
         {
@@ -282,7 +279,7 @@ def flips(way: Way) -> str:
     """Where the bottleneck changes, in words."""
     found = way.course.flips
     if found.empty:
-        return f"{way.table['binding_constraint'].iloc[0]} binds from first step to last"
+        return f"{way.at['binding_constraint'][0]} binds from first step to last"
     return "; ".join(
         f"from step {row.step:,} on {row.becomes} binds, before that {row.was}" for row in found.itertuples()
     )

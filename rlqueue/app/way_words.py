@@ -45,10 +45,10 @@ TEACH = (
     WAIT,
     COST,
     Card(
-        name="Signal that costs",
+        name="What teaches",
         column="usd_per_informative_mtok",
         shown=lambda value: f"{dollars(value)}/Mtok",
-        means="per Mtok that teaches",
+        means="per Mtok of groups that teach",
     ),
     STEP,
 )
@@ -70,7 +70,7 @@ GROW = (
 
 def cards(shown: Sequence[Card], way: Way, walked: Walked | None, step: int) -> str:
     """The numbers at a step: by closed form, simulated where a run has got there, and as they were at the start."""
-    row, first = way.table.iloc[way.near(step)], way.table.iloc[0]
+    place = way.near(step)
     block = None
     if walked is not None and len(walked.blocks) and step <= walked.steps:
         block = walked.blocks.iloc[int((walked.blocks["step"] - step).abs().argmin())]
@@ -82,7 +82,7 @@ def cards(shown: Sequence[Card], way: Way, walked: Walked | None, step: int) -> 
             if math.isfinite(simulated)
             else '<dd class="rlq-closed">&nbsp;</dd>'
         )
-        value = float(row[card.column])
+        value = float(way.at[card.column][place])
         text = card.shown(value) if math.isfinite(value) else "–"
         number, _, unit = text.partition("/") if text.startswith("$") else text.partition(" ")
         unit = f"/{unit}" if text.startswith("$") and unit else unit
@@ -90,7 +90,7 @@ def cards(shown: Sequence[Card], way: Way, walked: Walked | None, step: int) -> 
             f'<div class="rlq-card"><dt>{escape(card.name)}</dt>'
             f'<dd class="rlq-number">{escape(number)}<small>{escape(unit)}</small></dd>'
             f'<dd class="rlq-means">{kind_tag("closed form")} {escape(card.means)}</dd>{other}'
-            f'<dd class="rlq-means">at the start {escape(card.shown(float(first[card.column])))}</dd></div>'
+            f'<dd class="rlq-means">at the start {escape(card.shown(float(way.at[card.column][0])))}</dd></div>'
         )
     return f'<dl class="rlq-cards">{"".join(blocks)}</dl>'
 

@@ -141,14 +141,15 @@ def _fact(
         raise ValueError(f"{said} must be such that {rule.target} follows ({type(error).__name__})") from None
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
-    used = [given for given in givens if given is not None]
+    used = [given for given in givens if given is not None and given.key]
     # Of the limits that it is the least of, one decides.
     deciding = [given for given in used if given.value == value] if rule.formula in LEAST_OF_LIMITS else []
-    origins = {given.origin for given in deciding or used if given.key}
+    origins = {given.origin for given in deciding or used}
     origin = "assumed" if "assumed" in origins else "read" if "read" in origins else "defaulted"
     notes = [given.note for given in used if given.note]
     value = int(value) if isinstance(value, float) and value.is_integer() else value
-    return Fact(knob=rule.target, value=value, origin=origin, givens=tuple(used), formula=sentence(rule.formula),
+    once = tuple({given.key: given for given in used}.values())
+    return Fact(knob=rule.target, value=value, origin=origin, givens=once, formula=sentence(rule.formula),
                 source=rule.source, where=rule.where, note="; ".join(notes))  # fmt: skip
 
 

@@ -46,7 +46,8 @@ def _bases(named: Any) -> list[tuple[str, str]]:
     found = []
     for item in named if isinstance(named, list) else [named]:
         if isinstance(item, str):
-            found.append((item, ""))
+            name, _, package = item.partition("@")
+            found.append((name, package.removeprefix("_here_").removeprefix("_global_").strip(".")))
         elif isinstance(item, dict):
             for group, choice in item.items():
                 words = group.removeprefix("optional ").removeprefix("override ").strip()

@@ -1,5 +1,6 @@
 """Whose file it is, and in which of the framework's modes it runs, told from its keys and programs."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,8 +51,10 @@ def recognised(candidates: Mapping[str, Document | ValueError], framework: str |
             if isinstance(document, ValueError):
                 continue
             keys = sum(normal(key, name) is not None for key in document.entries)
-            programs = any(word in program.split("/")[-1] or word in program.split(".") for program in document.programs
-                           for word in program_words(name))  # fmt: skip
+            words = {part for program in document.programs for part in re.split(r"[/.]", program)} | {
+                program.rsplit("/", 1)[-1] for program in document.programs
+            }
+            programs = len(words & set(program_words(name)))
             score = keys + SURE_OF_PROGRAM * programs
             if keys and (best is None or score > best[0]):
                 best = (score, name, document)

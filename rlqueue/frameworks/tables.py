@@ -23,13 +23,14 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One formula at work: what it gives, its name, its arguments, and where it was read."""
+    """One formula at work: what it gives, its name, its arguments, where it was read, and a remark."""
 
     target: str
     formula: str
     arguments: tuple[str, ...]
     source: str
     where: str
+    note: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,7 @@ def rules(name: str, framework: str, variant: str | None) -> tuple[Rule, ...]:
     target = "knob" if name == "readings" else "key"
     return tuple(
         Rule(target=row[target], formula=row["formula"], arguments=tuple(row["arguments"].split()),
-             source=row["source"], where=row["where"])
+             source=row["source"], where=row["where"], note=row["note"])
         for row in table(f"frameworks/{name}")
         if _holds(row, framework, variant)
     )  # fmt: skip

@@ -11,7 +11,7 @@ import pandas as pd
 from rlqueue.logs import times
 from rlqueue.logs.columns import COLUMNS, RATIOS, SIGNED
 from rlqueue.logs.kinds import KINDS, kinds
-from rlqueue.logs.names import EVALUATED, Metric, Trap, key_of, of, traps
+from rlqueue.logs.names import EVALUATED, Metric, Trap, key_of, of, title, traps
 from rlqueue.logs.reading import read
 from rlqueue.logs.recognise import named, recognised, weights
 from rlqueue.logs.source import Progress, source
@@ -21,9 +21,9 @@ from rlqueue.logs.waiting import Waiting, waiting
 MOST_FILES = 16
 ASYNCHRONOUS = {
     "verl": ("fully_async/", "timing_s/wait_prev_gen", "timing_s/timing_s/param_sync"),
-    "SkyRL": ("timing/wait_for_generation_buffer",),
-    "NeMo-RL": ("timing/train/exposed_generation", "console/exposed_generation"),
-    "ROLL": ("scheduler/off_policy_ratio",),
+    "skyrl": ("timing/wait_for_generation_buffer",),
+    "nemo-rl": ("timing/train/exposed_generation", "console/exposed_generation"),
+    "roll": ("scheduler/off_policy_ratio",),
 }
 """Names that only an asynchronous trainer logs, where one name means two things."""
 
@@ -189,7 +189,8 @@ def _measured(store: Store, framework: str, formats: tuple[str, ...], files: tup
         shown = ", ".join(each.key for each in readings[:4]) or "none"
         wanted = ", ".join(each.key for each in of(framework) if each.column in ("step_s", "wait_s", "train_s"))
         raise ValueError(
-            f"{' and '.join(files)} is of {framework} and has none of its times or sizes ({shown} alone); expected {wanted}"
+            f"{' and '.join(files)} is of {title(framework)} and has none of its times or sizes ({shown} alone); expected "
+            f"{wanted}"
         )
     _only_measurements(frame, notes)
     frame = times.finish(frame, framework, notes)
@@ -267,5 +268,5 @@ def _missing(table: pd.DataFrame, framework: str, formats: tuple[str, ...]) -> d
             where = " (in its metrics: the console has less)" if terse else ""
             found[name] = f"{' or '.join(each.key for each in there[:3])}{whose}{where}"
         else:
-            found[name] = f"{framework} does not log it"
+            found[name] = f"{title(framework)} does not log it"
     return found

@@ -75,6 +75,12 @@ def frameworks() -> tuple[str, ...]:
 
 
 @cache
+def title(framework: str) -> str:
+    """What a framework calls itself."""
+    return next(row["title"] for row in table("frameworks/frameworks") if row["framework"] == framework)
+
+
+@cache
 def of(framework: str) -> tuple[Metric, ...]:
     return tuple(each for each in metrics() if each.framework == framework)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from rlqueue.logs.names import frameworks, frameworks_of, known, near_misses
+from rlqueue.logs.names import frameworks, frameworks_of, known, near_misses, title
 from rlqueue.logs.source import EXPECTED
 from rlqueue.refusal import require_known
 
@@ -26,28 +26,27 @@ def recognised(names: Collection[str], unknown: Collection[str], given: str | No
         chosen = named(given)
         if not weights(names)[chosen]:
             likely = [framework for framework, weight in weights(names).items() if weight >= SURE]
-            hint = f"; it looks like {' or '.join(likely)}" if likely else _nearest(unknown)
+            hint = f"; it looks like {' or '.join(map(title, likely))}" if likely else _nearest(unknown)
             raise ValueError(f"framework={given!r} logs none of the metrics found in {files}{hint}")
         return chosen
     ranked = sorted(weights(names).items(), key=lambda each: -each[1])
     (best, most), (second, less) = ranked[:2]
     if most == 0:
-        raise ValueError(f"{files} has no metric of a known framework ({', '.join(frameworks())}){_nearest(unknown)}")
-    if most == less:
         raise ValueError(
-            f"{files} could be of {best} or {second}: too few metrics to tell ({', '.join(sorted(names)[:6])}); name the "
-            "framework"
+            f"{files} has no metric of a known framework ({', '.join(map(title, frameworks()))}){_nearest(unknown)}"
+        )
+    if most == less:
+        few = ", ".join(sorted(names)[:6])
+        raise ValueError(
+            f"{files} could be of {title(best)} or {title(second)}: too few metrics to tell ({few}); name the framework"
         )
     return best
 
 
 def named(given: str) -> str:
-    """A framework's name however it is spelled: ``nemo_rl``, ``miles`` (its metrics are slime's)."""
-    plain = {_plain(each): each for each in frameworks()} | {
-        "miles": "slime",
-        "tinkercookbook": "tinker",
-        "marinskyrl": "SkyRL",
-    }
+    """A framework's name however it is spelled: ``NeMo RL``, ``miles`` (its metrics are slime's)."""
+    plain = {_plain(each): each for each in frameworks()}
+    plain |= {"miles": "slime", "tinker": "tinker-cookbook", "marinskyrl": "skyrl"}
     if _plain(given) in plain:
         return plain[_plain(given)]
     require_known("framework", given, frameworks())

@@ -8,6 +8,7 @@ from typing import Any
 from rlqueue.logs.columns import COLUMNS
 from rlqueue.logs.kinds import KINDS
 from rlqueue.logs.measured import Measured
+from rlqueue.logs.names import title
 
 
 def summary(measured: Measured) -> dict[str, Any]:
@@ -38,7 +39,7 @@ def summary(measured: Measured) -> dict[str, Any]:
 def shown(found: Mapping[str, Any]) -> Iterator[str]:
     """The summary as lines."""
     files = [f"{name} ({form})" for name, form in zip(found["files"], found["formats"], strict=True)]
-    yield f"{found['framework']}: {', '.join(files)}"
+    yield f"{title(found['framework'])}: {', '.join(files)}"
     yield f"steps {found['first_step']} to {found['last_step']}: {found['steps']}, of which {found['steady_steps']} steady"
     for each in found["left_out"]:
         yield f"  left out: {each['steps']} {each['kind']} ({each['share']:.1%} of the time): {KINDS[each['kind']]}"

@@ -86,8 +86,8 @@ def _tinker(frame: pd.DataFrame, _: Notes) -> None:
 
 
 RULES: dict[str, Callable[[pd.DataFrame, Notes], None]] = {
-    "slime": _slime, "verl": _gen_is_wait, "ROLL": _gen_is_wait, "NeMo-RL": _gen_is_wait, "SkyRL": _skyrl,
-    "OpenRLHF": _openrlhf, "PipelineRL": _pipelinerl, "tinker": _tinker,
+    "slime": _slime, "verl": _gen_is_wait, "roll": _gen_is_wait, "nemo-rl": _gen_is_wait, "skyrl": _skyrl,
+    "openrlhf": _openrlhf, "pipelinerl": _pipelinerl, "tinker-cookbook": _tinker,
 }  # fmt: skip
 """prime-rl and AReaL log the trainer's wait as such."""
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from rlqueue import drift
 from rlqueue.operating_point import OperatingPoint
 from rlqueue.rates import prefilled_tokens
 from rlqueue.scenario import Scenario
@@ -12,9 +13,10 @@ def lumped(scenario: Scenario) -> Scenario:
 
     A context grows turn by turn; here it is from the start as long as it is in the mean over the turns (see
     ``rates.mean_context_tokens``), so that the decode batches are as heavy. MFU and prefill rate are set so that the trainer
-    takes as long for a step, and the generator for all prefill.
+    takes as long for a step, and the generator for all prefill. A scenario without turns is its own equivalent, and so is one
+    whose tool calls become more or fewer: their time in one piece would not.
     """
-    if not scenario.tool_calls:
+    if not scenario.tool_calls or _calls_move(scenario):
         return scenario
     s, turns = scenario, scenario.tool_calls + 1.0
     prompt = s.mean_prompt_tokens * (turns + 1.0) / (2.0 * turns)
@@ -27,10 +29,17 @@ def lumped(scenario: Scenario) -> Scenario:
     return dataclasses.replace(made, prefill_mfu=min(1.0, s.prefill_mfu * after / before)) if before and after else made
 
 
+def _calls_move(scenario: Scenario) -> bool:
+    if scenario.drift_law == "series":
+        return drift.series(scenario.drift_series)[2] is not None
+    return scenario.drift_tool_calls_factor != 1.0
+
+
 def unlumped(point: OperatingPoint, scenario: Scenario) -> OperatingPoint:
     """The point of a scenario's single-turn equivalent, with the scenario's own tokens."""
-    if not scenario.tool_calls:
+    short = lumped(scenario)
+    if short is scenario:
         return point
-    more = scenario.trained_tokens_per_step / lumped(scenario).trained_tokens_per_step
+    more = scenario.trained_tokens_per_step / short.trained_tokens_per_step
     names = ("trained_tokens_per_s", "mfu_computing", "mfu_wall_clock")
     return dataclasses.replace(point, **{name: getattr(point, name) * more for name in names})

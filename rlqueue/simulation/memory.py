@@ -53,7 +53,8 @@ class World:
         for name, (count, rows) in state.GROWING.items():
             old = self.arrays[name]
             if 2 * rows * int(self.clock[count]) >= old.size > 0:
-                self.arrays[name] = np.concatenate([old, np.zeros_like(old)])
+                self.arrays[name] = np.zeros(2 * old.size, old.dtype)  # joined ones would have anything between fields
+                self.arrays[name][: old.size] = old
         self._point()
 
     @property

@@ -35,8 +35,13 @@ def updates(prompts: float, group_size: float, global_batch_size: float, per: fl
 
 
 def share(fraction: float, tokens: float) -> float:
-    """assumed mean = assumed share of the longest."""
-    return fraction * tokens
+    """assumed mean = assumed share of the longest, in whole tokens."""
+    return round(fraction * tokens)
+
+
+def share_of_rest(fraction: float, context: float, response: float) -> float | None:
+    """assumed mean = assumed share of what the longest sequence leaves beside the longest response."""
+    return round(fraction * (context - response)) if context > response else None
 
 
 def room_for_response(context: float, mean_prompt_tokens: float, longest: float | None = None) -> float | None:

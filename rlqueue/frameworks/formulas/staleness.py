@@ -183,3 +183,8 @@ def samples_of_staleness(max_staleness: float, prompts_per_step: float, group_si
 def dropping_versions(staleness_family: str, max_staleness: float) -> int | None:
     """versions = max_staleness, rounded down, where old groups are dropped."""
     return whole_versions_of_staleness(max_staleness) if staleness_family == "drop" else None
+
+
+def steps_of_publication(steps_per_publication: float) -> float:
+    """rollout steps between two publications = steps_per_publication."""
+    return steps_per_publication

@@ -1,0 +1,101 @@
+"""Where a sweep's table is kept: finished chunks in a folder beside it, then one parquet file that says what it is of."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+
+from rlqueue.bulk.job import Job
+
+KEY = b"rlqueue"
+"""Of the fingerprint in a parquet file's metadata."""
+
+
+class Store:
+    """A table that grows chunk by chunk, and survives whoever writes it.
+
+    Raises:
+        ValueError: there is another table, or one that was begun, and nobody asked to go on with it.
+    """
+
+    def __init__(self, path: Path, job: Job, *, resume: bool) -> None:
+        self.path, self.job, self.fingerprint = path, job, job.fingerprint
+        self.parts = path.with_name(path.name + ".parts")
+        if path.suffix != ".parquet":
+            raise ValueError(f"out={path} must end in .parquet")
+        if not path.parent.is_dir():
+            raise ValueError(f"out={path}: there is no folder {path.parent}")
+        for there, kept in ((path, _fingerprint(path)), (self.parts, self._begun())):
+            if not there.exists():
+                continue
+            if not resume:
+                raise ValueError(f"out={path}: {there.name} exists already; resume, remove it or choose another name")
+            if kept != self.fingerprint:
+                raise ValueError(
+                    f"out={path}: {there.name} is of another sweep (scenario, axes, seeds, steps or code differ); "
+                    "it cannot be resumed by this one"
+                )
+        if not self.whole:
+            self.parts.mkdir(exist_ok=True)
+            _write_text(self.parts / "job.json", json.dumps({"fingerprint": self.fingerprint, "chunks": job.chunks}))
+
+    @property
+    def whole(self) -> bool:
+        """Whether the table is finished."""
+        return self.path.exists()
+
+    @property
+    def missing(self) -> list[int]:
+        """Chunks still to be done."""
+        return [] if self.whole else [each for each in range(self.job.chunks) if not self._part(each).exists()]
+
+    def keep(self, chunk: int, table: pd.DataFrame) -> None:
+        """Keep a chunk: all of it, or nothing, whenever the power goes."""
+        self._write(table, self._part(chunk))
+
+    def finish(self) -> pd.DataFrame:
+        """Put the chunks together, in order, and read the table."""
+        if not self.whole:
+            tables = [pd.read_parquet(self._part(each)) for each in range(self.job.chunks)]
+            self._write(pd.concat(tables, ignore_index=True), self.path)
+        shutil.rmtree(self.parts, ignore_errors=True)
+        return pd.read_parquet(self.path)
+
+    def _part(self, chunk: int) -> Path:
+        return self.parts / f"{chunk:06d}.parquet"
+
+    def _begun(self) -> str:
+        file = self.parts / "job.json"
+        return json.loads(file.read_text(encoding="utf-8"))["fingerprint"] if file.exists() else ""
+
+    def _write(self, table: pd.DataFrame, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        arrow = pa.Table.from_pandas(table, preserve_index=False)
+        arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), KEY: self.fingerprint.encode()})
+        half = path.with_name(path.name + ".half")
+        pq.write_table(arrow, half)
+        half.replace(path)
+
+
+def _fingerprint(path: Path) -> str:
+    """Of the sweep that a parquet file is of; empty where it says none."""
+    if not path.exists():
+        return ""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return (pq.read_schema(path).metadata or {}).get(KEY, b"").decode()
+    except pa.ArrowInvalid:
+        return ""
+
+
+def _write_text(path: Path, text: str) -> None:
+    half = path.with_name(path.name + ".half")
+    half.write_text(text, encoding="utf-8")
+    half.replace(path)
