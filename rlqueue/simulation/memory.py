@@ -71,7 +71,8 @@ class World:
 ALONE = np.dtype([(name, "i8") for each in state.ARRAYS for name in (each, f"{each}_room")], align=True)
 """Addresses of a run without other tenants: a type of its own, for which the loop is compiled without looking for any."""
 
-ADDRESSES = np.dtype([*ALONE.descr, ("table", "i8"), ("tenants", "i8")], align=True)
+ADDRESSES = np.dtype([("table", "i8"), ("tenants", "i8"), *ALONE.descr], align=True)
+"""With those of the other tenants. It begins otherwise: numba takes a record that only goes on longer for the same type."""
 
 HOST = state.HOST
 
