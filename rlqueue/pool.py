@@ -12,7 +12,8 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
-from rlqueue.curriculum import SolveRates, freshness, logit
+from rlqueue.curriculum import SolveRates, logit
+from rlqueue.learning import freshness
 from rlqueue.stamp import source_stamp
 
 SMOOTH = 0.25
