@@ -142,6 +142,19 @@ def test_simulated_answers_meet_the_measurements_where_the_closed_form_would_not
     assert abs(read(outcome(found.scenario, "closed form"), "generate_s") / 700.0 - 1) > 0.02
 
 
+def test_one_simulated_number_is_met_although_it_cannot_part_two_knobs():
+    sync = dataclasses.replace(SLIME, schedule="sync", max_staleness=0, tool_calls=0, concurrency=64)
+    found = calibrate(sync, {"step_s": 900.0}, fit=["decode_efficiency", "mfu"], solver="simulated")
+    assert found.residuals[0].fitted == pytest.approx(900.0, rel=0.01)
+    assert not found.identified
+
+
+def test_a_mean_length_stays_below_the_cut():
+    found = calibrate(SLIME, {"rollout_s": 1e5}, fit=["mean_response_tokens"])
+    assert found.scenario.mean_response_tokens < SLIME.max_response_tokens
+    assert found.knobs[0].at_limit
+
+
 @pytest.mark.parametrize(
     ("measurements", "fit", "words"),
     [

@@ -69,6 +69,12 @@ class Problem:
             residuals=tuple(self.residuals(scenarios)),
         )  # fmt: skip
 
+    def feels(self, values: Mapping[str, float]) -> bool:
+        """Whether every knob moves some answer, alone if not against the others."""
+        low, high = self._limits()
+        x = np.clip(np.log([values[name] for name in self.names]), low, high)
+        return bool((np.linalg.norm(self._jacobian(x, low, high), axis=0) > 1.0 / UNKNOWN).all())
+
     def _from(self, begin: np.ndarray, low: np.ndarray, high: np.ndarray) -> "OptimizeResult":
         from scipy.optimize import least_squares
 
@@ -93,6 +99,9 @@ class Problem:
             least = max(meta["low"] or 0.0, meta["above"] or 0.0)
             lows.append(math.log(least) if least > 0 else -50.0)
             highs.append(math.log(meta["high"]) if meta["high"] else 30.0)
+            if name == "mean_response_tokens":  # of all knobs the one that another knob of the same kind bounds
+                longest = min(each.max_response_tokens for each in self.scenarios)
+                highs[-1] = math.log(longest * (1.0 - 1e-3))
         return np.array(lows), np.array(highs)
 
     def _off(self, x: np.ndarray) -> np.ndarray:
@@ -183,7 +192,7 @@ def by_simulation(problem: "Problem") -> Calibration:
     if any(MEASURES[name].simulated_only for name in names if name in MEASURES):
         return problem.solved()
     found = dataclasses.replace(problem, solver="closed form").solved()
-    if not found.identified:
+    if not dataclasses.replace(problem, solver="closed form").feels(found.values):
         return dataclasses.replace(problem, scenarios=found.scenarios).solved()
     for _ in range(CORRECTIONS):
         moved = [
