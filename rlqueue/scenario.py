@@ -305,7 +305,7 @@ class Scenario:
             if inner:
                 values[knob_name] = dataclasses.replace(part, **{inner: from_text(text, getattr(part, inner))})
             else:
-                value = None if text == "none" else from_text(text, part)
+                value = None if text == "none" and known[knob_name].default is None else from_text(text, part)
                 values[knob_name] = checked(known[knob_name], value) if knob_name in CATALOGUES else value
         return dataclasses.replace(self, **values)
 
