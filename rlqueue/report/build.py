@@ -12,6 +12,7 @@ from rlqueue.report import (
     modelled,
     price_list,
     sandboxes,
+    sharing,
     simulated,
     summary,
     tables,
@@ -131,6 +132,18 @@ def _levers(a: Assumptions, name: str, title: str) -> Section:
     return Section(name=name, title=title, tables=(levers.lever_table(a),))
 
 
+def _tenants(a: Assumptions, name: str, title: str) -> Section:
+    found = sharing.cases(a)
+    return Section(
+        name=name,
+        title=title,
+        says=("What would have to be shared to be as cheap as hosted, computed from each run:",),
+        points=tuple(map(sharing.reached, found)),
+        figures=tuple(make(found) for make in (sharing.dollars, sharing.waiting, sharing.decoding)),
+        tables=(sharing.tenancy_table(found),),
+    )
+
+
 SECTIONS: tuple[tuple[str, str, Callable[[Assumptions, str, str], Section]], ...] = (
     ("key-data", "Key data: what agrees, what does not, and why", _key_data),
     ("ownership", "What a GPU-hour costs", _ownership),
@@ -139,5 +152,6 @@ SECTIONS: tuple[tuple[str, str, Callable[[Assumptions, str, str], Section]], ...
     ("prices", "Hosted prices", _lists),
     ("sandboxes", "Sandboxes", _sandboxes),
     ("queue", "How the queue behaves", _queue),
+    ("tenants", "Why a multi-tenant host is cheaper", _tenants),
     ("levers", "The levers, ranked", _levers),
 )
