@@ -12,11 +12,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from browser import VARIABLE, chromium_or_skip, find_chromium
+from browser import chromium_or_skip
 
 from rlqueue.cli import main
 from rlqueue.provenance import sources, table
-from rlqueue.report import break_even, images, levers, measured, price_list, sandboxes, summary, tables, write
+from rlqueue.report import break_even, chromium, images, levers, measured, price_list, sandboxes, summary, tables, write
 from rlqueue.report.agreement import EXACT, RECONCILED, Agreement, decimals, rounds_to, within
 from rlqueue.report.assumptions import GLM, PRIME, SLIME, Assumptions
 from rlqueue.report.build import build
@@ -431,14 +431,14 @@ def test_a_changed_tco_input_changes_every_figure_that_depends_on_it_and_no_othe
 def test_without_a_browser_page_and_tables_are_written_and_the_message_says_what_is_missing(
     monkeypatch, tmp_path, report, capsys
 ):
-    monkeypatch.setattr(write, "browser", lambda: None)
+    monkeypatch.setattr(write, "find_chromium", lambda: None)
     monkeypatch.setattr(write, "build", lambda *_, **__: report)
     assert main(["report", "--out", str(tmp_path / "new" / "folder"), "--json"]) == 0
     said = capsys.readouterr()
     written = json.loads(said.out)
     assert written["images"] == 0
     assert "no browser was found" in written["missing"]
-    assert images.VARIABLE in written["missing"]
+    assert chromium.VARIABLE in written["missing"]
     assert "written: report.html" in said.err
     assert (tmp_path / "new" / "folder" / "report.html").stat().st_size > 1e6
     assert len(list((tmp_path / "new" / "folder" / "tables").glob("*.csv"))) == len(report.tables)
@@ -468,12 +468,6 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path, capsys):
 
 
 # With a browser
-
-
-def test_the_report_draws_with_the_browser_of_the_tests():
-    assert images.VARIABLE == VARIABLE
-    if find_chromium() is not None:
-        assert images.browser() == find_chromium()
 
 
 @pytest.mark.browser
