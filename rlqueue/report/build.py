@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from rlqueue.presets import preset
 from rlqueue.report import (
+    blind,
     break_even,
     costs,
     hosted_or_own,
@@ -92,6 +93,10 @@ def _runs(a: Assumptions, name: str, title: str) -> Section:
     )
 
 
+def _blind(_: Assumptions, name: str, title: str) -> Section:
+    return Section(name=name, title=title, figures=blind.figures())
+
+
 def _prices(a: Assumptions, name: str, title: str) -> Section:
     found = break_even.cases(a)
     return Section(
@@ -148,6 +153,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Assumptions, str, str], Section]], ...
     ("key-data", "Key data: what agrees, what does not, and why", _key_data),
     ("ownership", "What a GPU-hour costs", _ownership),
     ("runs", "The measured runs", _runs),
+    ("blind", "Series that move, predicted from their first points", _blind),
     ("cost", "Self-built against hosted", _prices),
     ("prices", "Hosted prices", _lists),
     ("sandboxes", "Sandboxes", _sandboxes),
