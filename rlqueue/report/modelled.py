@@ -89,10 +89,10 @@ def solve_shares(assumptions: Assumptions) -> Figure:
         f"the mean, dots: simulation, means of {block} steps",
         says=f"The printed {every.iloc[0]:.0%} of groups that all rollouts solve mean a mean solve rate of "
         f"{found['solve_rate'].iloc[0]:.2f}. In the {preset.training_steps} steps of the run they move by "
-        f"{100 * abs(soon - every.iloc[0]):.1f} points: so few steps come to each prompt once at most. Over {steps:,} steps all-solved groups "
-        f"grow to {every.iloc[-1]:.0%}, what is left to train on falls from {taught.iloc[0]:.0%} to {taught.iloc[-1]:.0%}, and "
-        f"with it the wait rises from {wait.iloc[0]:.0%} to {wait.iloc[-1]:.0%}. The simulation lies "
-        f"{100 * np.mean(apart):.1f} points away on average.",
+        f"{100 * abs(soon - every.iloc[0]):.1f} points: so few steps come to each prompt once at most. Over {steps:,} "
+        f"steps all-solved groups grow to {every.iloc[-1]:.0%}, what is left to train on falls from "
+        f"{taught.iloc[0]:.0%} to {taught.iloc[-1]:.0%}, and with it the wait rises from {wait.iloc[0]:.0%} to "
+        f"{wait.iloc[-1]:.0%}. The simulation lies {100 * np.mean(apart):.1f} points away on average.",
         kind="closed form, simulation",
         fitted="The start is fitted to the printed share. The spread of the solve rates and the size of the pool are assumed; "
         "how fast a prompt is learned is fitted to another run, DAPO's.",
