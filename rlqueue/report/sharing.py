@@ -86,6 +86,12 @@ def _tried(scenario: Scenario) -> tuple[Sharing, ...]:
     return (*sharings(scenario, TRIED[:1], **asked), *sharings(with_adapters, TRIED[1:], **asked))
 
 
+def short(name: str) -> str:
+    """A run in few words: framework, and LLM or slots."""
+    framework, llm, _, *slots = TITLES[name].split(" · ")
+    return f"{framework} {slots[0] if slots else llm}"
+
+
 def reached(case: Shared) -> str:
     """How many tenants it takes to be as cheap as hosted, computed from the scenario."""
     alone, full, least = case.usd[0], case.full, min(case.usd)
@@ -112,7 +118,7 @@ def _bound(each: Sharing) -> str:
 def waiting(found: list[Shared]) -> Figure:
     """The shared trainer's wait, and a tenant's own."""
     halved = [
-        f"{TITLES[case.name]} {case.sharing[0].trainer_wait_ratio:.0%} alone, {case.full.trainer_wait_ratio:.0%} with "
+        f"{short(case.name)} {case.sharing[0].trainer_wait_ratio:.0%} alone, {case.full.trainer_wait_ratio:.0%} with "
         f"{case.full.tenants}"
         for case in found
     ]
@@ -131,18 +137,21 @@ def waiting(found: list[Shared]) -> Figure:
 def decoding(found: list[Shared]) -> Figure:
     """How well the decode replicas are used."""
     used = [
-        f"{TITLES[case.name]} {case.sharing[0].decode_use_ratio:.0%} alone, {case.sharing[-1].decode_use_ratio:.0%} with {MOST}"
+        f"{short(case.name)} {case.sharing[0].decode_use_ratio:.0%} alone, {case.sharing[-1].decode_use_ratio:.0%} with {MOST}"
         for case in found
     ]
     return _figure(
         "tenants-decode",
         "Decode utilisation by number of tenants",
         units="upper: tokens sampled over those that replicas with full KV memory would sample; lower: requests in a "
-        "replica's batch",
+        "replica's batch, logarithmic",
         says=f"Replicas read all weights at each iteration, however few requests they serve. Of what they could sample they do: "
         f"{'; '.join(used)}.",
         upper=(axis("decode utilisation", tickformat=".0%", rangemode="tozero"), lambda each: each.decode_use_ratio),
-        lower=(axis("requests per replica", rangemode="tozero"), lambda each: each.point.active_per_replica),
+        lower=(
+            axis("requests per replica", type="log", tickvals=[20, 50, 100, 200, 500, 1000, 2000]),
+            lambda each: each.point.active_per_replica,
+        ),
         found=found,
     )
 
@@ -153,7 +162,7 @@ def _figure(name, title, *, units, says, upper, lower, found) -> Figure:  # noqa
     for case in found:
         colour = COLOURS[case.name]
         traces += [
-            drawing.dotted(TITLES[case.name], TRIED, [high(each) for each in case.sharing], colour),
+            drawing.dotted(TITLES[case.name], TRIED, [high(each) for each in case.sharing], colour, cliponaxis=False),
             drawing.dotted(
                 f"{TITLES[case.name]}, lower", TRIED, [low(each) for each in case.sharing], colour, yaxis="y2",
                 showlegend=False,
