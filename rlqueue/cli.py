@@ -9,6 +9,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from rlqueue.config_command import (
 )
 from rlqueue.cost import cost
 from rlqueue.curriculum_presets import curriculum_knobs, curriculum_names
+from rlqueue.decide_command import DECISIONS
 from rlqueue.drift_presets import drift_names, growth_knobs
 from rlqueue.frameworks.telling import told
 from rlqueue.from_csv import pass_rate_file, series_file
@@ -79,7 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Any, show: Any, summary: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=summary, description=summary)
+        text = summary.replace("%", "%%")  # argparse would fill it in
+        sub = commands.add_parser(name, help=text, description=text)
         sub.add_argument("--json", action="store_true", help="print one JSON object")
         sub.set_defaults(run=run, show=show)
         return sub
@@ -107,6 +110,10 @@ def _parser() -> argparse.ArgumentParser:
     one = command("diagnose", _diagnose, _lines(diagnose_lines), DIAGNOSE)
     diagnose_options(one)
     _settable(one, "gpu_hour_usd=2.5")
+    for name, summary, options, run, lines in DECISIONS:
+        one = command(name, partial(_decided, run), _show if lines is None else _lines(lines), summary)
+        _scenario(one)
+        options(one)
     one = command("validate", _validate, _show_validated, VALIDATE)
     validate_options(one)
     one = command("calibrate", _calibrate, _show_calibrated, CALIBRATE)
@@ -158,6 +165,10 @@ def chosen_scenario(options: argparse.Namespace) -> Scenario:
     if options.pass_rates:
         scenario = dataclasses.replace(scenario, **pass_rate_file(options.pass_rates))
     return scenario.with_text(_settings(options.set))
+
+
+def _decided(run: Any, options: argparse.Namespace) -> dict[str, Any]:
+    return run(chosen_scenario(options), options)
 
 
 def _settings(words: Sequence[str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from rlqueue import drift
 from rlqueue.at_step import moment, solve_rates, without_drift, without_learning
 from rlqueue.cost import PARTS, cost
 from rlqueue.operating_point import OperatingPoint
-from rlqueue.pool import Reading, Rules, after, opened, read
+from rlqueue.pool import Pool, Reading, Rules, after, opened, read
 from rlqueue.queueing import solve_record
 from rlqueue.rates import record_of, zero_advantage_fraction
 from rlqueue.scenario import Scenario
@@ -41,10 +41,12 @@ class Course:
             mean_response_tokens, tool_calls, prompt_tokens, truncated_fraction.
             The fields of OperatingPoint, and of Bill the $/Mtok, its parts and usd_per_step.
             usd: spent when that step begins.
+        pools: the pool of prompts at each row; none without solve rates.
     """
 
     scenario: Scenario
     table: pd.DataFrame
+    pools: tuple[Pool, ...]
 
     @cached_property
     def flips(self) -> pd.DataFrame:
@@ -104,20 +106,22 @@ def course(scenario: Scenario, points: int = POINTS) -> Course:
     steps = np.unique(np.linspace(0, scenario.training_steps - 1, count).round())
     law, rules = solve_rates(scenario), rules_of(scenario)
     pool = None if law is None else opened(law, rules)
-    rows = []
+    rows, pools = [], []
     for i, (step, row) in enumerate(zip(steps, drift.at(scenario.drift_start, scenario.drift, steps), strict=True)):
         now = moment(scenario, row)
         seen = _without_solve_rates(scenario) if pool is None else read(pool, rules)
         point, values = _row(now, seen)
         rows.append({"step": int(step), **values, "truncated_fraction": float(row["truncated_fraction"])})
-        if pool is not None and i + 1 < len(steps):
+        if pool is None:
+            continue
+        pools.append(pool)
+        if i + 1 < len(steps):
             pool = after(pool, rules, float(steps[i + 1] - step), point.staleness_versions)
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     hours = _before(steps, np.array(columns["step_s"])) / SECONDS_PER_HOUR
     usd = _before(steps, np.array(columns["usd_per_step"]))
-    return Course(
-        scenario=scenario, table=pd.DataFrame({"step": columns["step"], "hours": hours} | columns | {"usd": usd})
-    )
+    table = pd.DataFrame({"step": columns["step"], "hours": hours} | columns | {"usd": usd})
+    return Course(scenario=scenario, table=table, pools=tuple(pools))
 
 
 def _without_solve_rates(scenario: Scenario) -> Reading:
@@ -148,7 +152,8 @@ def _row(now: Scenario, seen: Reading) -> tuple[OperatingPoint, dict[str, float 
         "mean_response_tokens": now.mean_response_tokens,
         "tool_calls": now.tool_calls,
         "prompt_tokens": now.mean_prompt_tokens,
-        **{name: value for name, value in vars(point).items() if name not in ("kind", "informative_ratio")},
+        **{name: value for name, value in vars(point).items() if name != "kind"},
+        "informative_ratio": trained_informative,
         **{name: bill[name] for name in kept},
         "usd_per_informative_mtok": bill["usd_per_mtok"] / trained_informative if trained_informative > 0 else np.inf,
     }

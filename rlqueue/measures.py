@@ -7,6 +7,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from rlqueue.cost import cost
@@ -183,6 +184,7 @@ def checked_value(name: str, value: object, where: str) -> float:
     return float(value)
 
 
+@cache
 def knob_fields() -> dict[str, dataclasses.Field]:
     """The knobs of a scenario that are numbers and so can be fitted, by name."""
     return {each.name: each for each in dataclasses.fields(Scenario) if each.type in (int, float)}

@@ -8,12 +8,13 @@ from intruder import Intruder, connected
 from test_explorer import text
 
 from rlqueue import Scenario
-from rlqueue.app import controls, panels
+from rlqueue.app import controls, panels, way_words
 from rlqueue.app.answers import answer
 from rlqueue.app.explorer import stamp
 from rlqueue.app.figures import figures
 from rlqueue.app.refining import Refinement, run
 from rlqueue.app.state import State, opened, with_value
+from rlqueue.app.way import way
 from rlqueue.presets import preset_names
 
 pytestmark = pytest.mark.browser
@@ -321,7 +322,9 @@ def test_a_move_draws_what_is_simulated_and_rest_refines_it_until_the_next_move(
     for job in refined.jobs:
         refined.take(job, run(job, lambda: True))
     final = refined.answer
-    assert squeezed(here.page.locator(".rlq-cards").inner_text()) == squeezed(text(panels.cards(final)))
+    assert squeezed(here.page.locator(".rlq-cards").inner_text()) == squeezed(
+        text(panels.cards(final, way_words.card(way(state))))
+    )
     assert "8 seeds, 60 steps" in here.page.locator(".rlq-how").inner_text()
     drawn = waits(here)
     assert drawn[0] == final.frame.splits.tolist()

@@ -12,6 +12,7 @@ from rlqueue import Scenario, cost, solve
 from rlqueue.at_step import at_step
 from rlqueue.cost import PARTS
 from rlqueue.course import compare, course, totals, whole_run, with_and_without
+from rlqueue.curriculum import expit
 from rlqueue.presets import preset_names
 from rlqueue.rates import filtered_fraction, informative_fraction, zero_advantage_fraction
 
@@ -96,6 +97,21 @@ def test_easy_prompts_saturate_and_then_the_filter_makes_the_trainer_wait():
     assert np.all(np.diff(late["trainer_wait_ratio"]) > 0)
     assert np.all(np.diff(late["usd_per_informative_mtok"]) > 0)
     assert set(table["trained_informative_fraction"]) == {1.0}
+
+
+def test_each_moment_keeps_its_pool():
+    way = course(LEARNING)
+    assert len(way.pools) == len(way.table)
+    means = [float(pool.weights @ expit(pool.logits)) for pool in way.pools]
+    assert means == pytest.approx(list(way.table["solve_rate"]))
+    assert course(GLM).pools == ()
+
+
+def test_what_is_trained_and_informative_follows_the_pool_and_not_its_start():
+    table = course(dataclasses.replace(LEARNING, gate="none")).table
+    assert (table["informative_ratio"] == table["trained_informative_fraction"]).all()
+    assert table["informative_ratio"].iloc[-1] < table["informative_ratio"].iloc[0]
+    assert np.allclose(table["usd_per_informative_mtok"] * table["informative_ratio"], table["usd_per_mtok"])
 
 
 def test_drift_and_learning_can_be_switched_off_to_see_the_difference():

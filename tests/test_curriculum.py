@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from rlqueue import curriculum
+from rlqueue import curriculum, learning
 from rlqueue.curriculum import Beta, Histogram, LogitNormal, Shifted, informative_fraction
 
 UNIFORM = Beta(mean=0.5, concentration=2.0)
@@ -28,7 +28,7 @@ def test_under_a_uniform_law_all_but_two_of_n_plus_one_outcomes_teach(n):
 def test_prompts_that_are_always_or_never_solved_teach_nothing(p, n):
     assert informative_fraction(Histogram(rates=(p,), shares=(1.0,)), n) == 0.0
     assert informative_fraction(Beta(mean=p, concentration=3.0), n) == 0.0
-    assert curriculum.advantage(np.array(p), n, by_std=True) == 0.0
+    assert learning.advantage(np.array(p), n, by_std=True) == 0.0
 
 
 @given(st.floats(0.0, 1.0), st.integers(2, 64))
@@ -104,7 +104,7 @@ def test_what_is_never_solved_stays_so():
 
 
 def test_a_uniform_law_makes_every_outcome_of_a_group_equally_likely():
-    assert curriculum.outcomes(UNIFORM, 7) == pytest.approx(np.full(8, 1 / 8), abs=1e-6)
+    assert learning.outcomes(UNIFORM, 7) == pytest.approx(np.full(8, 1 / 8), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -123,25 +123,25 @@ def test_drawn_groups_teach_as_often_as_computed(law):
     share = np.mean((solved > 0) & (solved < 16))
     exact = informative_fraction(law, 16)
     assert abs(share - exact) < 4 * math.sqrt(exact * (1 - exact) / groups)
-    assert np.bincount(solved, minlength=17) / groups == pytest.approx(curriculum.outcomes(law, 16), abs=0.005)
+    assert np.bincount(solved, minlength=17) / groups == pytest.approx(learning.outcomes(law, 16), abs=0.005)
 
 
 def test_the_advantage_of_two_rollouts_by_hand():
     # One of two is right with chance 1/2; then each is off the mean by 1/2, and by one standard deviation
-    assert curriculum.advantage(np.array(0.5), 2, by_std=False) == pytest.approx(0.25)
-    assert curriculum.advantage(np.array(0.5), 2, by_std=True) == pytest.approx(0.5)
+    assert learning.advantage(np.array(0.5), 2, by_std=False) == pytest.approx(0.25)
+    assert learning.advantage(np.array(0.5), 2, by_std=True) == pytest.approx(0.5)
 
 
 @given(st.floats(0.05, 0.95))
 def test_in_large_groups_the_advantage_is_that_of_the_rate(p):
-    assert curriculum.advantage(np.array(p), 4000, by_std=False) == pytest.approx(2 * p * (1 - p), rel=1e-3)
-    assert curriculum.advantage(np.array(p), 4000, by_std=True) == pytest.approx(2 * math.sqrt(p * (1 - p)), rel=1e-2)
+    assert learning.advantage(np.array(p), 4000, by_std=False) == pytest.approx(2 * p * (1 - p), rel=1e-3)
+    assert learning.advantage(np.array(p), 4000, by_std=True) == pytest.approx(2 * math.sqrt(p * (1 - p)), rel=1e-2)
 
 
 def test_dividing_by_the_deviation_makes_nearly_uniform_groups_speak_louder():
     easy, even = np.array(0.97), np.array(0.5)
     shares = [
-        curriculum.advantage(easy, 16, by_std=by_std) / curriculum.advantage(even, 16, by_std=by_std)
+        learning.advantage(easy, 16, by_std=by_std) / learning.advantage(even, 16, by_std=by_std)
         for by_std in (False, True)
     ]
     assert shares[1] > 1.5 * shares[0]
@@ -149,22 +149,22 @@ def test_dividing_by_the_deviation_makes_nearly_uniform_groups_speak_louder():
 
 @given(st.floats(0.0, 1.0))
 def test_the_signal_is_largest_at_one_half_and_even_about_it(p):
-    assert curriculum.signal(p) <= curriculum.signal(0.5) == 1.0
-    assert curriculum.signal(p) == pytest.approx(curriculum.signal(1 - p), abs=1e-12)
-    assert curriculum.mean_over(Beta(mean=p, concentration=math.inf), curriculum.signal) == pytest.approx(
-        curriculum.signal(p)
+    assert learning.signal(p) <= learning.signal(0.5) == 1.0
+    assert learning.signal(p) == pytest.approx(learning.signal(1 - p), abs=1e-12)
+    assert learning.mean_over(Beta(mean=p, concentration=math.inf), learning.signal) == pytest.approx(
+        learning.signal(p)
     )
 
 
 def test_a_group_of_half_life_s_staleness_teaches_half_as_much():
-    assert curriculum.freshness(np.array([0.0, 4.0, 8.0]), 4.0) == pytest.approx([1.0, 0.5, 0.25])
-    assert curriculum.freshness(np.array([0.0, 100.0]), math.inf) == pytest.approx([1.0, 1.0])
+    assert learning.freshness(np.array([0.0, 4.0, 8.0]), 4.0) == pytest.approx([1.0, 0.5, 0.25])
+    assert learning.freshness(np.array([0.0, 100.0]), math.inf) == pytest.approx([1.0, 1.0])
 
 
 def test_what_a_step_teaches_by_hand():
     informative, fresh = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.5, 1.0, 1.0])
-    assert curriculum.shared_rise(0.2, 0.5, informative, fresh) == pytest.approx(0.2 * 0.5 * 1.5 / 4)
-    own = curriculum.own_rise(0.2, 0.5, np.array([0.5, 0.25, 0.0, 1.0]), fresh)
+    assert learning.shared_rise(0.2, 0.5, informative, fresh) == pytest.approx(0.2 * 0.5 * 1.5 / 4)
+    own = learning.own_rise(0.2, 0.5, np.array([0.5, 0.25, 0.0, 1.0]), fresh)
     assert own == pytest.approx([0.1, 0.1 * 0.75 * 0.5, 0.0, 0.0])
 
 

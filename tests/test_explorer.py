@@ -9,11 +9,12 @@ from urllib.parse import unquote
 import pytest
 
 from rlqueue import Scenario, cost, solve
-from rlqueue.app import controls, findings, origins, panels
+from rlqueue.app import controls, findings, origins, panels, way_words, whole_run
 from rlqueue.app.answers import answer
 from rlqueue.app.explorer import Explorer, download, stamp
 from rlqueue.app.runs import Fidelity
 from rlqueue.app.state import State, kind_of, opened, value_of, with_value
+from rlqueue.app.way import way
 from rlqueue.presets import preset, preset_names, reported
 
 
@@ -238,7 +239,7 @@ def test_a_slider_makes_the_scenario_that_the_page_then_shows(page, knob):
     assert value != value_of(opened().scenario, knob)
     assert page.state.scenario == with_value(opened().scenario, knob, value)
     found = answer(page.state)
-    assert page._cards.value == panels.cards(found)
+    assert page._cards.value == panels.cards(found, way_words.card(way(page.state)))
     assert page._plots._stamp == stamp(page.state.scenario)
     assert "rlq-changed" in page._download.value
 
@@ -316,11 +317,11 @@ def test_what_no_slider_can_send_is_refused(page, sent):
 
 def test_long_texts_are_written_when_they_are_unfolded_and_follow_then(page):
     assert [long.value for long in page._texts] == ["", ""]
-    page._folds.selected_index = 2
+    page._folds.selected_index = 3
     assert "changed" not in text(page._texts[1].value)
     holder(page, "max_staleness").index += 1
     assert "set on this page; the preset has 16" in text(page._texts[1].value)
-    page._folds.selected_index = 1
+    page._folds.selected_index = 2
     assert "by wall-clock" in text(page._texts[0].value)
     page._folds.selected_index = 0
     page._folds.selected_index = None
@@ -332,3 +333,51 @@ def test_assumed_values_are_marked_at_their_controls(page):
     assert tags["concurrency"].startswith("117 slots on each replica calibrated")
     assert not tags["mfu"].startswith(("assumed", "calibrated"))
     assert tags["gpu_hour_usd"].startswith("$1.5919 from the cost of ownership")
+
+
+# The whole run
+
+
+def test_a_point_is_that_of_the_first_step_and_the_whole_run_is_beside_it(page):
+    page._whole.grow.value = True
+    state = page.state
+    assert state.scenario.drift_law == "linear"
+    assert page._found.state.scenario == state.first.scenario
+    assert page._found.point == answer(opened()).point
+    found = way(state)
+    said = text(page._cards.value)
+    assert f"Whole run ${found.whole.usd:,.0f}" in said
+    assert f"if nothing moved ${found.whole_still.usd:,.0f}" in said
+    assert found.whole.usd > found.whole_still.usd
+    assert f"hosted ${found.whole.hosted_usd:,.0f}" in said
+
+
+def test_growth_and_learning_are_switched_off_and_on_again_as_they_were(page):
+    page._whole.pick.value = "prime-rl-qwen3-235b"
+    page._whole.learn.value = True
+    assert said(page) == ""
+    both = page.state.scenario
+    assert both.has_solve_rates
+    page._whole.grow.value = False
+    assert page.state.scenario.drift_law == "constant"
+    assert page._whole.pick.value == ""
+    page._whole.learn.value = False
+    assert page.state.scenario.learning_logit_per_step == 0.0
+    page._whole.learn.value = True
+    page._whole.grow.value = True
+    assert page.state.scenario == both
+
+
+def test_learning_keeps_the_solve_rates_that_there_are():
+    scenario = dataclasses.replace(opened("slime-qwen3-235b").scenario, filtered_fraction=0.0, solve_rate_mean=0.5)
+    found = whole_run.learning(scenario, {})
+    assert (found.solve_rate_mean, found.solve_rate_law) == (0.5, "beta")
+    assert found.learning_logit_per_step > 0
+
+
+def test_a_move_from_the_list_keeps_drift_and_learning(page):
+    page._whole.grow.value = True
+    before = page.state.scenario
+    page._moves[0].click()
+    assert page.state.scenario.concurrency != before.concurrency
+    assert dataclasses.replace(page.state.scenario, concurrency=before.concurrency) == before

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rlqueue import solve
-from rlqueue.app import panels, trust
+from rlqueue.app import panels, trust, way_words
 from rlqueue.app.answers import answer
 from rlqueue.app.bending import bent
 from rlqueue.app.explorer import Explorer
@@ -164,7 +164,7 @@ def test_a_page_cancels_what_it_had_begun_and_begins_anew():
     page = asyncio.run(dragged())
     assert page._found.simulated.fidelity.seeds == SEEDS
     assert "all runs done" in page._how.value
-    assert page._cards.value == panels.cards(page._found)
+    assert page._cards.value == panels.cards(page._found, way_words.card(page._way))
 
 
 # Which of the two to believe

@@ -13,7 +13,8 @@ from test_simulation_laws import small
 from rlqueue import Scenario, cost, simulate
 from rlqueue.at_step import solve_rates
 from rlqueue.choices import GATES
-from rlqueue.curriculum import freshness, informative_fraction, own_rise, shared_rise
+from rlqueue.curriculum import informative_fraction
+from rlqueue.learning import freshness, own_rise, shared_rise
 from rlqueue.simulation import draws
 
 

@@ -7,6 +7,7 @@ closed form; what was simulated of another scenario is taken away at once.
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -169,9 +170,10 @@ class Along:
 
     @property
     def stamp(self) -> str:
-        """What the drawn figures carry to say what they show."""
-        s, simulated = self.state.scenario, "no run" if self.walked is None else f"{self.walked.steps} steps"
-        return f"{s.name} step={self.step} of {s.training_steps} seed={self.seed} {simulated}"
+        """What the drawn figures carry to say what they show: the scenario, the step and seed, and how much is simulated."""
+        s, simulated = self.state.scenario, 0 if self.walked is None else self.walked.steps
+        scenario = f"{s.name} {zlib.crc32(repr(s).encode()):08x}"
+        return f"{scenario} step={self.step} of {s.training_steps} seed={self.seed} simulated={simulated}"
 
     def _set_steps(self) -> None:
         """Offer the solved steps; the place along the run stays."""

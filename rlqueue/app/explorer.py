@@ -15,7 +15,7 @@ from urllib.parse import quote
 import ipywidgets as widgets
 from IPython.display import display
 
-from rlqueue.app import controls, findings, origins, panels
+from rlqueue.app import controls, findings, moving_knobs, origins, panels, way_words
 from rlqueue.app.answers import Answer, answer
 from rlqueue.app.board import Board
 from rlqueue.app.figures import figures
@@ -24,9 +24,18 @@ from rlqueue.app.page import AtRest, box, page_box
 from rlqueue.app.plot import Plots
 from rlqueue.app.refining import known_map, refine
 from rlqueue.app.state import State, opened
+from rlqueue.app.way import way
+from rlqueue.app.whole_run import WholeRun
 from rlqueue.scenario import Scenario
 
 MOVES = 3
+MOVING = (
+    *moving_knobs.DIFFICULTY, *moving_knobs.LEARNING, *moving_knobs.CHOOSING, *moving_knobs.OF_SAMPLERS,
+    *moving_knobs.MORE_OF_CURRICULUM, *moving_knobs.GROWTH, *moving_knobs.MORE_OF_GROWTH,
+)  # fmt: skip
+KNOBS = (*controls.MAIN, *controls.MORE, moving_knobs.STEPS, *MOVING)
+KNOB_FOLDS = 2
+"""Folds that hold controls; texts follow."""
 
 
 def stamp(scenario: Scenario) -> str:
@@ -44,9 +53,10 @@ class Explorer:
 
     def __init__(self, state: State | None = None) -> None:
         self.state = state or opened()
-        self._found = answered(self.state)
+        self._found = answered(self.state.first)
         self._status = status_line()
-        self._board = Board(self.state, (*controls.MAIN, *controls.MORE), self._status, self._go)
+        self._board = Board(self.state, KNOBS, self._status, self._go)
+        self._whole = WholeRun(self._board, self._status, self._go)
         self._rest = AtRest(self._not_refined)
         self._build()
         self._arrange()
@@ -58,12 +68,13 @@ class Explorer:
     def _apply(self, place: int, _: Any) -> None:
         found = self._found.moves
         if place < len(found):
-            self._go(State(preset=self.state.preset, scenario=found[place].scenario))
+            self._go(dataclasses.replace(self.state, scenario=applied(self.state, found[place].scenario)))
 
     def _go(self, state: State, moved: controls.Control | None = None) -> None:
         """Take a new state: compute first, so that a scenario that can't be answered changes nothing."""
         self._rest.stop()
-        found = answered(state)
+        found = answered(state.first)
+        way(state)
         self.state = state
         self._show(found, moved)
         self._begin()
@@ -85,20 +96,20 @@ class Explorer:
     # What is shown
 
     def _show(self, found: Answer, moved: controls.Control | None = None) -> None:
-        state = found.state
         self._found = found
-        self._board.show(state, moved)
+        self._board.show(self.state, moved)
+        self._way = self._whole.show(self.state)
         self._numbers(found)
         for place, button in enumerate(self._moves):
             there = place < len(found.moves)
             button.layout.display = "" if there else "none"
             if there:
                 button.description = panels.move_words(found.moves[place])
-        self._download.value = download(state)
+        self._download.value = download(self.state)
         self._unfolded(found)
 
     def _numbers(self, found: Answer, progress: float | None = None) -> None:
-        self._cards.value = panels.cards(found)
+        self._cards.value = panels.cards(found, way_words.card(self._way))
         self._lesser.value = panels.lesser(found)
         self._verdict.value = panels.verdict_html(found)
         self._how.value = panels.how(found, progress)
@@ -107,9 +118,9 @@ class Explorer:
     def _unfolded(self, found: Answer) -> None:
         """The long texts are written only while somebody reads them."""
         unfolded = self._folds.selected_index
-        texts = (None, lambda: costs_and_facts(found), lambda: origins.origins(found.state))
-        if unfolded is not None and texts[unfolded] is not None:
-            self._texts[unfolded - 1].value = texts[unfolded]()
+        texts = {KNOB_FOLDS: lambda: costs_and_facts(found), KNOB_FOLDS + 1: lambda: origins.origins(self.state)}
+        if unfolded in texts:
+            self._texts[unfolded - KNOB_FOLDS].value = texts[unfolded]()
 
     # What there is
 
@@ -123,8 +134,13 @@ class Explorer:
     def _arrange(self) -> None:
         heading = widgets.HTML(f"<h3>Best single moves {origins.kind_tag('closed form')}</h3>")
         self._folds = widgets.Accordion(
-            [self._board.blocks(controls.MORE, "rlq-more"), *self._texts],
-            titles=("More knobs of this run", "Two costs, and facts that don't agree", "Where these numbers come from"),
+            [self._board.blocks(controls.MORE, "rlq-more"), self._board.blocks(MOVING, "rlq-more"), *self._texts],
+            titles=(
+                "More knobs of this run",
+                "What moves during the run",
+                "Two costs, and facts that don't agree",
+                "Where these numbers come from",
+            ),
         )
         self.box = page_box(
             [
@@ -136,6 +152,7 @@ class Explorer:
                 self._verdict,
                 self._plots,
                 box("rlq-moves", [heading, *self._moves]),
+                self._whole.box,
                 self._lesser,
                 self._folds,
             ]
@@ -146,6 +163,14 @@ class Explorer:
             button.on_click(reported(partial(self._apply, place), self._status))
         self._folds.observe(lambda _: self._unfolded(self._found), "selected_index")
         self._plots.when_opened(self._begin)
+
+
+def applied(state: State, move: Scenario) -> Scenario:
+    """The state's scenario with what a move changes of its first step; drift and learning stay."""
+    first = state.first.scenario
+    names = (each.name for each in dataclasses.fields(Scenario))
+    changes = {name: getattr(move, name) for name in names if getattr(move, name) != getattr(first, name)}
+    return dataclasses.replace(state.scenario, **changes)
 
 
 def answered(state: State) -> Answer:

@@ -150,8 +150,8 @@ def deviation(merit: Merit, found: Reported) -> str:
     return f"here {apart:+.1f}{' points' if share else '%'}".replace("-", "−")
 
 
-def cards(answer: Answer) -> str:
-    """The figures of merit as HTML: simulated, and the closed form's beside each."""
+def cards(answer: Answer, further: str = "") -> str:
+    """The figures of merit as HTML: simulated, and the closed form's beside each. ``further``: cards of the page's own."""
     blocks = []
     simulated = answer.simulated.point is not None
     kind = answer.shown_point.kind
@@ -171,7 +171,7 @@ def cards(answer: Answer) -> str:
             f'<dd class="rlq-means">{tag}{_assumed(answer, merit)} {escape(merit.means)}</dd>{other}'
             f'<dd class="rlq-reported">{escape(beside)}</dd></div>'
         )
-    return f'<dl class="rlq-cards">{"".join(blocks)}</dl>'
+    return f'<dl class="rlq-cards">{"".join(blocks)}{further}</dl>'
 
 
 def _assumed(answer: Answer, merit: Merit) -> str:

@@ -10,7 +10,7 @@ from rlqueue.app.palette import BLUE, GREEN, INK, PURPLE, SKY, mark
 from rlqueue.app.walk import Walked
 from rlqueue.app.way import BINS, Way
 from rlqueue.app.way_figures import MARGIN, dots, here, line, methods, simulated_key, steps_axis
-from rlqueue.curriculum import advantage, signal
+from rlqueue.learning import advantage, signal
 
 EDGES = np.linspace(0.0, 1.0, BINS + 1)
 MIDDLES = 0.5 * (EDGES[1:] + EDGES[:-1])

@@ -9,6 +9,7 @@ import numpy as np
 
 from rlqueue.advice import splits
 from rlqueue.app.linked import LINKED
+from rlqueue.at_step import at_step
 from rlqueue.presets import preset, preset_names
 from rlqueue.provenance import Quantity, quantities, table
 from rlqueue.rates import rates
@@ -40,8 +41,21 @@ class State:
         return preset(self.preset) | quantities("page_openings", self.opening)
 
     @property
+    def first(self) -> "State":
+        """The state as it is at the first step of its run, if it stayed so: what a point and its cards are about."""
+        scenario = at_first_step(self.scenario)
+        return self if scenario is self.scenario else dataclasses.replace(self, scenario=scenario)
+
+    @property
     def untouched(self) -> bool:
         return self.scenario == self.start
+
+
+@lru_cache(maxsize=64)
+def at_first_step(scenario: Scenario) -> Scenario:
+    """The scenario that would stay as this one begins; itself, where nothing moves."""
+    moves = scenario.drift_law != "constant" or scenario.learning_logit_per_step > 0
+    return at_step(scenario, 0.0) if moves else scenario
 
 
 @cache

@@ -95,6 +95,24 @@ def cards(shown: Sequence[Card], way: Way, walked: Walked | None, step: int) -> 
     return f'<dl class="rlq-cards">{"".join(blocks)}</dl>'
 
 
+def card(way: Way) -> str:
+    """The whole run as a card: what it costs, how long it takes, what a host would charge for the same tokens."""
+    run = way.whole
+    hosted = "no hosted price chosen" if run.hosted_usd is None else f"hosted {whole_dollars(run.hosted_usd)}"
+    parts = "".join(
+        f'<i style="width:{100 * getattr(run, f"{part}_usd") / run.usd:.2f}%;background:{PART_COLOURS[part]}" '
+        f'title="{PART_NAMES[part]} {whole_dollars(getattr(run, f"{part}_usd"))}"></i>'
+        for part in PARTS
+    )
+    still = f"if nothing moved {whole_dollars(way.whole_still.usd)}" if way.moves else ""
+    return (
+        '<div class="rlq-card rlq-card-run"><dt>Whole run</dt>'
+        f'<dd class="rlq-number">{whole_dollars(run.usd)}<small>{duration(run.hours)}</small></dd>'
+        f'<dd class="rlq-means">{kind_tag("closed form")} {run.steps:,} steps, {count(run.gpu_hours)} GPU-hours</dd>'
+        f'<dd class="rlq-split">{parts}</dd><dd class="rlq-means">{hosted}</dd><dd class="rlq-means">{still}</dd></div>'
+    )
+
+
 def whole(way: Way, walked: Walked | None) -> str:
     """What the whole run takes and costs, where the dollars go, what a host would charge, and the same if nothing moved."""
     run, still = way.whole, way.whole_still

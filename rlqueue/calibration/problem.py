@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from rlqueue.calibration.found import Calibration, FittedKnob, Prior, Residual
 from rlqueue.calibration.targets import Target
 from rlqueue.measures import MEASURES, Outcome, knob_fields, outcome, read
 from rlqueue.scenario import Scenario
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 STEP = {"closed form": 1e-4, "simulated": 0.02}
 """Half-width of the difference quotients, in the logarithm of a knob: a simulated answer moves in jumps."""
@@ -20,6 +24,12 @@ UNKNOWN = 10.0
 
 UNIT_START = 0.01
 """Where a knob begins that is 0 in the scenario, in its own unit: a logarithm needs a beginning."""
+
+MET = 0.5
+"""Half the sum of squares, in spreads, below which the measurements are met well enough to stay where one is."""
+
+ELSEWHERE = math.log(8.0)
+"""How far from the start a fit begins again that feels nothing there."""
 
 MOST_ROUNDS = {"closed form": 30, "simulated": 8}
 
@@ -38,16 +48,16 @@ class Problem:
     priors: Mapping[str, Prior]
 
     def solved(self) -> Calibration:
-        from scipy.optimize import least_squares
-
+        """The fit from where the scenario stands; from elsewhere too where nothing there moves an answer that is off."""
         low, high = self._limits()
-        begin = np.clip(self._start(), low, high)
-        inside = begin + 1e-9 * np.where(begin <= low, 1.0, np.where(begin >= high, -1.0, 0.0))
-        found = least_squares(
-            self._off, inside, jac=lambda x: self._jacobian(x, low, high), bounds=(low, high),
-            max_nfev=MOST_ROUNDS[self.solver], xtol=1e-10, ftol=1e-10, gtol=1e-10,
-        )  # fmt: skip
+        begin = self._start()
+        found = self._from(begin, low, high)
         spreads = self._spreads(self._jacobian(found.x, low, high), found.fun)
+        if np.isinf(spreads).any() and found.cost > MET:
+            flat = np.where(np.isinf(spreads), ELSEWHERE, 0.0)
+            others = [self._from(begin + shift * flat, low, high) for shift in (-2.0, -1.0, 1.0, 2.0)]
+            found = min([found, *others], key=lambda each: each.cost)
+            spreads = self._spreads(self._jacobian(found.x, low, high), found.fun)
         knobs = tuple(
             self._knob(name, math.exp(x), spread, at_limit=bool(min(x - lowest, highest - x) < 1e-6))
             for name, x, spread, lowest, highest in zip(self.names, found.x, spreads, low, high, strict=True)
@@ -57,6 +67,22 @@ class Problem:
         return Calibration(
             scenario=scenarios[0], scenarios=scenarios, solver=self.solver, knobs=knobs,
             residuals=tuple(self.residuals(scenarios)),
+        )  # fmt: skip
+
+    def feels(self, values: Mapping[str, float]) -> bool:
+        """Whether every knob moves some answer, alone if not against the others."""
+        low, high = self._limits()
+        x = np.clip(np.log([values[name] for name in self.names]), low, high)
+        return bool((np.linalg.norm(self._jacobian(x, low, high), axis=0) > 1.0 / UNKNOWN).all())
+
+    def _from(self, begin: np.ndarray, low: np.ndarray, high: np.ndarray) -> "OptimizeResult":
+        from scipy.optimize import least_squares
+
+        begin = np.clip(begin, low, high)
+        inside = begin + 1e-9 * np.where(begin <= low, 1.0, np.where(begin >= high, -1.0, 0.0))
+        return least_squares(
+            self._off, inside, jac=lambda x: self._jacobian(x, low, high), bounds=(low, high),
+            max_nfev=MOST_ROUNDS[self.solver], xtol=1e-10, ftol=1e-10, gtol=1e-10,
         )  # fmt: skip
 
     def _start(self) -> np.ndarray:
@@ -73,6 +99,9 @@ class Problem:
             least = max(meta["low"] or 0.0, meta["above"] or 0.0)
             lows.append(math.log(least) if least > 0 else -50.0)
             highs.append(math.log(meta["high"]) if meta["high"] else 30.0)
+            if name == "mean_response_tokens":  # of all knobs the one that another knob of the same kind bounds
+                longest = min(each.max_response_tokens for each in self.scenarios)
+                highs[-1] = math.log(longest * (1.0 - 1e-3))
         return np.array(lows), np.array(highs)
 
     def _off(self, x: np.ndarray) -> np.ndarray:
@@ -163,7 +192,7 @@ def by_simulation(problem: "Problem") -> Calibration:
     if any(MEASURES[name].simulated_only for name in names if name in MEASURES):
         return problem.solved()
     found = dataclasses.replace(problem, solver="closed form").solved()
-    if not found.identified:
+    if not dataclasses.replace(problem, solver="closed form").feels(found.values):
         return dataclasses.replace(problem, scenarios=found.scenarios).solved()
     for _ in range(CORRECTIONS):
         moved = [

@@ -71,7 +71,7 @@ class Diagnosis:
         calibration: the fit, None without a log or a scenario. taken: lengths taken over from the log.
         point, bill: of the scenario by closed form, None without one.
         comparisons: predicted beside measured. steps: the same for each steady step.
-        gains: moves, best first. verdict: in a few sentences. missing: what would tell more.
+        gains: moves, best first. verdict: what the scenario says; of a log alone, what that says. missing: what would tell more.
     """
 
     measured: Measured | None
@@ -147,9 +147,7 @@ def _made(
     there = [name for name in COMPARED if means and name in means]
     comparisons = tuple(_compared(name, means[name], point, fitted=name in fits) for name in there)
     waiting = measured.waiting() if measured else None
-    doubt = _doubt(comparisons, fit)
-    said = [waiting.words] if waiting and (doubt or not waiting.direct) else []
-    said += [doubt, verdict(point, found, bill)]
+    said = [_doubt(comparisons, fit), verdict(point, found, bill)]
     return Diagnosis(
         measured=measured, scenario=scenario, waiting=waiting, calibration=fit, taken=taken or {}, point=point, bill=bill,
         comparisons=comparisons, steps=step_by_step(scenario, measured) if measured else None,
@@ -175,10 +173,13 @@ def _doubt(comparisons: tuple[Comparison, ...], fit: Calibration | None) -> str:
         if name in found and abs(found[name].error) > FAR
     ]
     if far:
-        what = ", ".join(f"{each.quantity} {each.predicted:.3g} where {each.measured:.3g} was measured" for each in far)
+        apart = [f"{each.quantity} {each.predicted:.3g} where {each.measured:.3g} was measured" for each in far]
         limits = [f"{each.knob}={each.value:g}" for each in fit.knobs if each.at_limit] if fit else []
         held = f" ({', '.join(limits)} stands at its limit)" if limits else ""
-        return f"The configuration does not explain the log: fitted as far as it goes{held} it gives {what}. Take the moves as rough."
+        return (
+            f"The configuration does not explain the log: fitted as far as it goes{held} it gives {', '.join(apart)}. "
+            "Take the moves as rough."
+        )
     tokens = found.get("trained_tokens_per_s")
     if tokens and tokens.measured > 0 and not 1 / OTHER_BATCH < tokens.predicted / tokens.measured < OTHER_BATCH:
         return (

@@ -6,6 +6,8 @@ from typing import Any
 
 def shown(found: Mapping[str, Any]) -> Iterator[str]:
     """The diagnosis as ``diagnose.as_dict`` has it."""
+    if found["scenario"] and found["waiting"]:
+        yield found["waiting"]["words"]
     yield found["verdict"]
     if found["taken_from_log"]:
         yield f"taken from the log: {', '.join(f'{name} = {value:,.0f}' for name, value in found['taken_from_log'].items())}"

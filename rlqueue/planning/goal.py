@@ -77,7 +77,9 @@ class Goal:
         """A value of the objective as written in a sentence."""
         if self.objective == "usd-per-mtok":
             return f"${value:.2f}/Mtok"
-        return f"{value:,.0f} trained tokens/s" if self.more_is_better else f"{value:,.1f} h"
+        if self.more_is_better:
+            return f"{value:,.0f} trained tokens/s"
+        return f"{value:,.2f} h" if value < 10 else f"{value:,.1f} h"
 
 
 @dataclass(frozen=True, kw_only=True)

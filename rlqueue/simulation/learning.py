@@ -1,6 +1,6 @@
 """What the policy learns from a batch: solve rates rise when it is published.
 
-``curriculum.shared_rise`` and ``curriculum.own_rise`` are the same law for arrays.
+``rlqueue.learning.shared_rise`` and ``own_rise`` are the same law for arrays.
 """
 
 import math

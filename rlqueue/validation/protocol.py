@@ -22,6 +22,14 @@ SEED = 1
 TOLD_APART = 0.001
 """The model has two rows in an order if they differ by more than this: all rows meet the same prompts, so less is rounding."""
 
+AIMS = {
+    "median_error_step": 0.15,
+    "median_error_speedup": 0.15,
+    "median_error_wait_points": 0.08,
+    "rankings_right": 0.90,
+}
+"""How good a prediction is meant to be; ``rankings_right`` at least, the errors at most."""
+
 PREDICTED, CALIBRATED, BESIDE, LEFT_OUT = "predicted", "calibrates", "beside", "left out"
 ROLES = {
     PREDICTED: "blind: nothing of this row was seen",
@@ -124,6 +132,14 @@ class Validation:
             "ranked_pairs": len(pairs),
             "rankings_right": sum(pair.right for pair in pairs) / len(pairs) if pairs else None,
         }
+
+    def missed(self) -> list[str]:
+        """Figures of the summary that miss their aim."""
+        found = self.summary()
+        return [
+            name for name, aim in AIMS.items()
+            if found[name] is not None and (found[name] < aim if name == "rankings_right" else found[name] > aim)
+        ]  # fmt: skip
 
     def _absolute(self, quantity: str) -> list[float]:
         return [

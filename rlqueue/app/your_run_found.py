@@ -1,0 +1,122 @@
+"""What the page has been given and what follows from it; text and bytes of a visitor stay in memory, and no file is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+
+from rlqueue.diagnosis import Diagnosis, diagnose
+from rlqueue.frameworks import Reading, read_text
+from rlqueue.logs import Measured
+from rlqueue.logs.source import source
+from rlqueue.presets import preset_names
+from rlqueue.provenance import data_folder
+from rlqueue.scenario import Scenario
+
+CONFIGURATIONS = (".toml", ".yaml", ".yml", ".sh", ".py")
+"""Files that are read as configurations; any other is a log, and a configuration only if it can be no log."""
+LARGEST_CONFIGURATION = 1_000_000
+EXAMPLE = "nemo_rl_qwen3_235b_swe_18_steps.csv"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What a visitor gave.
+
+    Attributes:
+        logs, configurations: by name; of the configurations the last is the run's, the others what it builds upon.
+        preset: published run that stands for what no configuration says, "" for none. llm: "" for the configuration's own.
+        framework: whose logs they are, "" to be recognised. example: whether this is what the page opens with.
+    """
+
+    logs: Mapping[str, bytes] = field(default_factory=dict)
+    configurations: Mapping[str, str] = field(default_factory=dict)
+    preset: str = ""
+    llm: str = ""
+    framework: str = ""
+    example: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Found:
+    """What follows: the log as a table, the configuration as knobs, and both together; ``open``: why there is no scenario."""
+
+    given: Given
+    measured: Measured | None
+    reading: Reading | None
+    diagnosis: Diagnosis | None
+    open: str = ""
+
+
+def example() -> Given:
+    """The log of a published run, for a page that nobody has given anything yet."""
+    return Given(logs={EXAMPLE: (data_folder() / "logs" / EXAMPLE).read_bytes()}, example=True)
+
+
+def added(given: Given, name: str, content: bytes) -> Given:
+    """The same with one more file, which replaces one of its name; the example gives way. ValueError where it is neither kind."""
+    if given.example:
+        given = replace(given, logs={}, example=False)
+    if PurePath(name).suffix.lower() in CONFIGURATIONS:
+        return _with_configuration(given, name, content)
+    try:
+        logs = {**given.logs, name: content}
+        Measured.from_log([content], given.framework or None, names=[name])
+    except ValueError as refusal:
+        try:
+            found = _with_configuration(given, name, content)
+            read_text(found.configurations[name], name=name)
+        except ValueError:
+            raise refusal from None
+        return found
+    return replace(given, logs=logs)
+
+
+def _with_configuration(given: Given, name: str, content: bytes) -> Given:
+    if len(content) > LARGEST_CONFIGURATION:
+        raise ValueError(
+            f"{name!r:.80} has {len(content):,} bytes, must be at most {LARGEST_CONFIGURATION:,} for a configuration"
+        )
+    text = content.decode(source(content, name).encoding, errors="replace")
+    others = {each: words for each, words in given.configurations.items() if each != name}
+    return replace(given, configurations={**others, name: text})
+
+
+def found(given: Given, before: Found | None = None) -> Found:
+    """Read, and put together; a log that is read already is not read again."""
+    measured = _measured(given, before)
+    reading, scenario, why = _scenario(given)
+    if scenario is None and given.preset and not given.configurations:
+        scenario = Scenario.from_data(given.preset)
+    framework = reading.framework if reading else None
+    diagnosis = diagnose(measured, scenario, framework=framework) if measured or scenario else None
+    return Found(given=given, measured=measured, reading=reading, diagnosis=diagnosis, open=why)
+
+
+def _measured(given: Given, before: Found | None) -> Measured | None:
+    if not given.logs:
+        return None
+    if before and before.given.logs == given.logs and before.given.framework == given.framework:
+        return before.measured
+    return Measured.from_log(list(given.logs.values()), given.framework or None, names=list(given.logs))
+
+
+def _scenario(given: Given) -> tuple[Reading | None, Scenario | None, str]:
+    """The last configuration as a scenario, or why it is none yet."""
+    if not given.configurations:
+        return None, None, ""
+    name = next(reversed(given.configurations))
+    others = {each: text for each, text in given.configurations.items() if each != name}
+    reading = read_text(
+        given.configurations[name], name=name, files=others, based_on=given.preset or None, llm=given.llm or None
+    )
+    if reading.missing:
+        return reading, None, " ".join(reading.missing)
+    try:
+        return reading, Scenario.from_values(reading.values, name=reading.name), ""
+    except ValueError as refusal:
+        return reading, None, str(refusal)
+
+
+__all__ = ["CONFIGURATIONS", "EXAMPLE", "Found", "Given", "added", "example", "found", "preset_names"]

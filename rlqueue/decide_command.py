@@ -1,0 +1,228 @@
+"""The commands that help to decide: ``rlqueue plan``, ``rlqueue sensitivity`` and ``rlqueue sweep``."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rlqueue.choices import SCHEDULES
+from rlqueue.scenario import Scenario
+
+PLAN = "how to split the GPUs: the best split, slots, staleness budget and schedule for a goal, within limits"
+SENSITIVITY = "how sure the answers are: bands from ranges of the inputs, and which input to measure first"
+SWEEP = "simulate every combination of knobs' values with many seeds into a parquet file, on all cores or a cluster"
+LIMITS = ("max_staleness_versions", "max_wait_ratio", "max_usd_per_mtok", "max_kv_ratio", "min_trainer_gpus")
+
+
+def plan_options(command: argparse.ArgumentParser) -> None:
+    """Options of ``rlqueue plan`` besides the scenario's."""
+    command.add_argument("--gpus", type=int, help="trainer and generator together; by default the scenario's")
+    command.add_argument(
+        "--objective",
+        default="usd-per-mtok",
+        choices=("usd-per-mtok", "tokens-per-s", "hours"),
+        help="what is to be best",
+    )
+    command.add_argument("--training-steps", type=float, metavar="N", help="length of the run, for hours")
+    command.add_argument("--training-tokens", type=float, metavar="N", help="the same by trained tokens")
+    number = {"type": float, "metavar": "X"}
+    command.add_argument("--max-staleness-versions", **number, help="mean staleness of a trained group")
+    command.add_argument("--max-wait", dest="max_wait_ratio", **number, help="trainer wait ratio")
+    command.add_argument("--max-usd", dest="max_usd_per_mtok", **number, help="dollars per trained Mtok")
+    command.add_argument("--max-kv", dest="max_kv_ratio", **number, help="share of the KV cache in use")
+    command.add_argument(
+        "--min-trainer-gpus",
+        type=int,
+        default=1,
+        metavar="N",
+        help="that the trainer's own memory needs (not modelled)",
+    )
+    command.add_argument(
+        "--schedule", action="append", default=[], metavar="NAME", help=f"only these of {', '.join(SCHEDULES)}"
+    )
+    command.add_argument("--seed", type=int, default=0, help="first of the seeds: the plan is a function of it")
+    command.add_argument("--workers", type=int, help="threads; by default all cores")
+
+
+def run_plan(scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]:
+    """``rlqueue plan``: the plan as plain values, told in sentences."""
+    from rlqueue.planning import Goal, Limits, as_object, plan
+
+    steps = options.training_steps
+    if steps is None and options.training_tokens is None and scenario.training_steps > 1:
+        steps = float(scenario.training_steps)
+    goal = Goal(objective=options.objective, training_steps=steps, training_tokens=options.training_tokens)
+    limits = Limits(**{name: getattr(options, name) for name in LIMITS}, schedules=tuple(options.schedule))
+    with _bar(100, "%") as tell:
+        found = plan(
+            scenario, goal, limits, gpus=options.gpus, seed=options.seed, workers=options.workers,
+            progress=lambda share, what: tell(round(100 * share), what),
+        )  # fmt: skip
+    return {"scenario": scenario.name} | as_object(found)
+
+
+def plan_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """The answer of ``plan`` as text: sentences, then the options and the frontier as tables."""
+    unit = answer["unit"]
+    yield f"{answer['scenario']}, {answer['gpus']} GPUs, best {unit}:"
+    for sentence in answer["sentences"]:
+        yield f"- {sentence}"
+    yield ""
+    yield f"{'':26} {'split':>9} {'slots':>7} {'budget':>6} {unit:>12} {'95 %':>20} {'stale':>6} {'wait':>6}  schedule"
+    for each in answer["options"]:
+        split = f"{each['trainer_gpus']}:{each['generator_gpus']}"
+        band = f"{each['low']:,.4g} to {each['high']:,.4g}"
+        tied = " = not distinguishable" if each["role"] != "plan" and not each["distinguishable"] else ""
+        broken = "" if each["kept"] else " ! breaks a limit"
+        yield (
+            f"{each['role']:26} {split:>9} {each['concurrency']:7,d} {each['max_staleness']:6g} {each['value']:12,.4g} "
+            f"{band:>20} {each['staleness_versions']:6.1f} {each['trainer_wait_ratio']:6.1%}  {each['schedule']}{tied}{broken}"
+        )
+    yield ""
+    yield f"Frontier: least staleness for its {unit}"
+    for each in answer["frontier"]:
+        split = f"{each['trainer_gpus']}:{each['generator_gpus']}"
+        yield (
+            f"  staleness {each['staleness_versions']:5.1f}  {each['objective']:12,.4g}  {split:>9}, {each['concurrency']:,.0f} "
+            f"slots, budget {each['max_staleness']:g}, {each['schedule']}"
+        )
+
+
+def sensitivity_options(command: argparse.ArgumentParser) -> None:
+    """Options of ``rlqueue sensitivity`` besides the scenario's."""
+    command.add_argument(
+        "--range", action="append", default=[], metavar="KNOB=LOW..HIGH",
+        help="how far an input may be off: mfu=0.05..0.2, or mfu=+-0.02 for a standard deviation",
+    )  # fmt: skip
+    command.add_argument("--only-given", action="store_true", help="no default ranges for what the preset assumes")
+    command.add_argument("--quantity", default="usd_per_mtok", metavar="NAME", help="whose tornado")
+    command.add_argument("--samples", type=int, default=1024, help="of the inputs, evenly spread over their ranges")
+    command.add_argument("--simulated", type=int, default=0, metavar="N", help="also simulate so many samples")
+    command.add_argument("--level", type=float, default=0.9, help="share of the samples inside a band")
+    command.add_argument("--seed", type=int, default=0, help="of the samples")
+
+
+def run_sensitivity(scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]:
+    """``rlqueue sensitivity``: bands and a tornado as plain values."""
+    from rlqueue.ranges import default_ranges, file_ranges, given_range, with_given
+    from rlqueue.uncertainty import bands, measure_first, simulated_bands, tornado
+
+    named, file = options.scenario, Path(options.scenario)
+    defaults = file_ranges(file, scenario) if file.suffix == ".toml" else default_ranges(scenario, named)
+    given = [given_range(scenario, *_knob_and_range(word)) for word in options.range]
+    ranges = with_given(() if options.only_given else defaults, given)
+    if not ranges:
+        raise ValueError("no input has a range: give some by --range, or in the scenario file's [ranges]")
+    shared = {"seed": options.seed, "level": options.level}
+    found = [bands(scenario, ranges, options.samples, **shared)]
+    if options.simulated:
+        with _bar(1, "run") as tell:
+            found.append(
+                simulated_bands(
+                    scenario, ranges, options.simulated, **shared, progress=lambda done, of: tell(done, "", of)
+                )
+            )
+    bars = tornado(scenario, ranges, options.quantity)
+    return {
+        "scenario": scenario.name,
+        "level": options.level,
+        "samples": [each.samples for each in found],
+        "refused": [each.refused for each in found],
+        "bands": [dataclasses.asdict(band) for each in found for band in each.rows],
+        "quantity": options.quantity,
+        "tornado": [dataclasses.asdict(bar) for bar in bars],
+        "measure_first": measure_first(bars, options.quantity),
+    }
+
+
+def _knob_and_range(word: str) -> tuple[str, str]:
+    knob, equals, value = word.partition("=")
+    if not equals:
+        raise ValueError(f"--range {word!r} must have the form KNOB=LOW..HIGH")
+    return knob.strip(), value.strip()
+
+
+def sensitivity_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """The answer of ``sensitivity`` as text."""
+    yield f"{answer['level']:.0%} of the samples lie between low and high"
+    yield f"{'':28} {'kind':12} {'as it is':>12} {'low':>12} {'median':>12} {'high':>12}  unit"
+    for band in answer["bands"]:
+        numbers = " ".join(f"{band[name]:12,.4g}" for name in ("value", "low", "median", "high"))
+        yield f"{band['quantity']:28} {band['kind']:12} {numbers}  {band['unit']}"
+    yield ""
+    yield answer["measure_first"]
+    yield f"{'':32} {'from':>12} {'to':>12} {answer['quantity']:>26} {'swing':>10}  kind"
+    for bar in answer["tornado"]:
+        moved = f"{bar['at_low']:,.4g} to {bar['at_high']:,.4g}"
+        yield (
+            f"{bar['knob']:32} {bar['low']:12,.4g} {bar['high']:12,.4g} {moved:>26} {bar['swing']:10,.3g}  "
+            f"{bar['kind']}: {bar['reason']}"
+        )
+
+
+def sweep_options(command: argparse.ArgumentParser) -> None:
+    """Options of ``rlqueue sweep`` besides the scenario's."""
+    command.add_argument(
+        "--axis",
+        action="append",
+        default=[],
+        metavar="KNOB=A,B,C",
+        help="values of a knob, or split=TRAINER:GENERATOR,...",
+    )
+    command.add_argument("--seeds", type=int, default=1, metavar="N", help="runs of each combination")
+    command.add_argument("--steps", type=int, default=30, help="training steps of each run")
+    command.add_argument("--out", required=True, metavar="FILE.parquet", help="table to write, one row per run")
+    where = command.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=int, help="processes; by default all cores")
+    where.add_argument("--cluster", default="", metavar="ADDRESS", help="a Dask scheduler, e.g. tcp://10.0.0.1:8786")
+    command.add_argument("--resume", action="store_true", help="go on with a table that was begun")
+
+
+def run_sweep(scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]:
+    """``rlqueue sweep``: where the table is, and how large."""
+    from rlqueue.bulk import Job, axis_from_text, run_job
+
+    axes = tuple(axis_from_text(scenario, text) for text in options.axis)
+    job = Job(scenario=scenario, axes=axes, seeds=options.seeds, steps=options.steps)
+    with _bar(job.runs, "run") as tell:
+        table = run_job(
+            job, options.out, workers=options.workers, cluster=options.cluster, resume=options.resume,
+            progress=lambda done, of: tell(done, "", of),
+        )  # fmt: skip
+    return {
+        "out": options.out,
+        "runs": len(table),
+        "combinations": job.cells,
+        "seeds": job.seeds,
+        "steps": job.steps,
+        "without_a_step": int(table["step_s"].isna().sum()),
+        "fingerprint": job.fingerprint,
+    }
+
+
+@contextmanager
+def _bar(total: int, unit: str) -> Iterator[Callable[..., None]]:
+    """A progress bar on stderr where a person looks at it: ``tell(done, what, total)``."""
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=unit, disable=None, file=sys.stderr, leave=False) as bar:
+
+        def tell(done: int, what: str = "", of: int | None = None) -> None:
+            bar.total = of or bar.total
+            bar.set_description_str(what, refresh=False)
+            bar.update(done - bar.n)
+
+        yield tell
+
+
+DECISIONS = (
+    ("plan", PLAN, plan_options, run_plan, plan_lines),
+    ("sensitivity", SENSITIVITY, sensitivity_options, run_sensitivity, sensitivity_lines),
+    ("sweep", SWEEP, sweep_options, run_sweep, None),
+)
+"""Each command's name, summary, options, answer and text; None where the answer is shown field by field."""

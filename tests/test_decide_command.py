@@ -1,0 +1,156 @@
+"""The commands plan, sensitivity and sweep: JSON with the answers' own names, text that says them, refusals by name."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from simulation_toys import toy
+
+from rlqueue.cli import main
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A scenario file of four GPUs whose runs take milliseconds."""
+    file = tmp_path / "small.toml"
+    scenario = toy(
+        trainer_gpus=2, generator_gpus=2, prompts_per_step=4, concurrency=16, schedule="async-in-flight", max_staleness=2.0,
+        response_sigma_between_prompts=0.6, mfu=1.5e-6, gpu_hour_usd=2.0, measured_run="",
+    )  # fmt: skip
+    file.write_text(scenario.to_toml(), encoding="utf-8")
+    return file
+
+
+def answer(capsys, *arguments):
+    assert main([*map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_plan_prints_the_best_plan_within_its_limits_and_the_same_again(capsys, small):
+    asked = (
+        "plan",
+        small,
+        "--objective",
+        "tokens-per-s",
+        "--max-staleness-versions",
+        2,
+        "--schedule",
+        "async-in-flight",
+    )
+    found = answer(capsys, *asked)
+    assert found["plan"]["schedule"] == "async-in-flight"
+    assert found["plan"]["staleness_versions"] <= 2
+    assert found["plan"]["trainer_gpus"] + found["plan"]["generator_gpus"] == found["gpus"] == 4
+    assert found["plan"]["value"] >= found["as_it_is"]["value"]
+    assert found == answer(capsys, *asked)
+    assert main([*map(str, asked)]) == 0
+    told = capsys.readouterr().out
+    assert all(sentence in told for sentence in found["sentences"])
+
+
+def test_plan_of_hours_takes_the_length_of_the_run_from_the_scenario(capsys, small):
+    limits = ("--schedule", "async-in-flight", "--gpus", 3)
+    found = answer(capsys, "plan", small, "--objective", "hours", "--set", "training_steps=100", *limits)
+    twice = answer(capsys, "plan", small, "--objective", "hours", "--training-steps", 200, *limits)
+    assert twice["plan"]["value"] == pytest.approx(2 * found["plan"]["value"])
+
+
+def test_sensitivity_prints_bands_and_a_tornado(capsys):
+    asked = (
+        "sensitivity",
+        "slime-qwen3-235b",
+        "--range",
+        "mfu=0.1..0.11",
+        "--samples",
+        32,
+        "--quantity",
+        "trainer_wait_ratio",
+    )
+    found = answer(capsys, *asked, "--simulated", 4)
+    assert {band["kind"] for band in found["bands"]} == {"closed form", "simulated"}
+    bars = {bar["knob"]: bar for bar in found["tornado"]}
+    assert (bars["mfu"]["kind"], bars["mfu"]["high"]) == ("given", 0.11)
+    assert bars["decode_overhead_s"]["kind"] == "assumed"
+    assert main([*map(str, asked), "--only-given"]) == 0
+    told = capsys.readouterr().out
+    assert "Measure mfu first" in told
+    assert "decode_overhead_s" not in told
+
+
+def test_sensitivity_reads_the_ranges_of_a_scenario_file(capsys, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('based_on = "slime-qwen3-235b"\n[ranges]\ntool_call_s = [1, 3]\n', encoding="utf-8")
+    found = answer(capsys, "sensitivity", file, "--samples", 8)
+    bars = {bar["knob"]: bar for bar in found["tornado"]}
+    assert (bars["tool_call_s"]["low"], bars["tool_call_s"]["kind"]) == (1, "given")
+    assert bars["mfu"]["kind"] == "assumed"
+
+
+def test_sweep_writes_a_table_and_resumes_it(capsys, small, tmp_path):
+    out = tmp_path / "sweep.parquet"
+    asked = (
+        "sweep",
+        small,
+        "--axis",
+        "concurrency=4,8",
+        "--axis",
+        "split=1:3,2:2",
+        "--seeds",
+        3,
+        "--steps",
+        4,
+        "--out",
+        out,
+    )
+    found = answer(capsys, *asked, "--workers", 1)
+    assert (found["runs"], found["combinations"], found["without_a_step"]) == (12, 4, 0)
+    table = pd.read_parquet(out)
+    assert table["split"].tolist() == [each for _ in range(2) for each in ("1:3", "2:2") for _ in range(3)]
+    assert answer(capsys, *asked, "--resume") == found
+    assert main([*map(str, asked)]) == 2
+    assert "exists already; resume" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["plan", "slime-qwen3-235b", "--objective", "hours", "--set", "training_steps=1"],
+            "needs training_steps or training_tokens",
+        ),
+        (
+            ["plan", "slime-qwen3-235b", "--gpus", "8"],
+            "gpus=8 must be >= 9: one replica of 8 GPUs and 1 for the trainer",
+        ),
+        (["plan", "slime-qwen3-235b", "--max-usd", "0.5"], "no plan: max_usd_per_mtok=0.5 must be >= 1.3"),
+        (["plan", "slime-qwen3-235b", "--schedule", "async"], "schedule='async' is not known"),
+        (["plan", "slime-qwen3-235b", "--max-wait=-1"], "max_wait_ratio=-1.0 must be a number >= 0"),
+        (["sensitivity", "slime-qwen3-235b", "--range", "mfu"], "must have the form KNOB=LOW..HIGH"),
+        (["sensitivity", "slime-qwen3-235b", "--only-given"], "no input has a range"),
+        (["sensitivity", "slime-qwen3-235b", "--quantity", "wait"], "quantity='wait' is not known"),
+        (["sweep", "slime-qwen3-235b", "--axis", "mfu", "--out", "x.parquet"], "must have the form knob=a,b,c"),
+        (["sweep", "slime-qwen3-235b", "--out", "x.csv"], r"must end in .parquet"),
+        (["sweep", "slime-qwen3-235b", "--seeds", "0", "--out", "x.parquet"], "seeds=0 must be a whole number >= 1"),
+    ],
+)
+def test_bad_input_goes_to_stderr_with_status_2(capsys, arguments, message):
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert message in said.err
+    assert said.out == ""
+
+
+def test_the_commands_are_listed_without_loading_a_compiler():
+    code = (
+        "import sys; from rlqueue.cli import _parser; _parser().format_help(); sys.exit(2 * ('numba' in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_the_small_scenario_is_what_its_file_says(small):
+    from rlqueue import Scenario
+
+    assert dataclasses.replace(Scenario.from_file(small), name="x").generator_gpus == 2

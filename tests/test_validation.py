@@ -1,0 +1,346 @@
+"""Published runs: what is predicted was never seen, a case is a file, and the levels that the model reaches are held."""
+
+import dataclasses
+import json
+
+import pytest
+
+from rlqueue.cli import main
+from rlqueue.measures import MEASURES
+from rlqueue.provenance import Quantity, table
+from rlqueue.validation import Validation, case_from_file, cases, validate
+from rlqueue.validation.protocol import AIMS, BESIDE, CALIBRATED, LEFT_OUT, PREDICTED, result
+
+CASES = {case.name: case for case in cases()}
+TOY = """
+title = "Toy"
+source = "rlqueue"
+where = "made up"
+ties_within = 0.01
+
+[scenario]
+based_on = "slime-qwen3-235b"
+tool_calls = { value = 0, kind = "assumed" }
+
+[[rows]]
+key = "few"
+measured = { train_s = 50.0, step_s = 100.0 }
+
+[[rows]]
+key = "many"
+changes = { trainer_gpus = 64 }
+measured = { train_s = 25.0, trainer_wait_ratio = 0.5 }
+
+[[rows]]
+key = "most"
+changes = { trainer_gpus = 128 }
+measured = { train_s = 12.5 }
+
+[[calibrations]]
+rows = { few = ["train_s"] }
+fit = ["mfu"]
+
+[[speedups]]
+of = "many"
+over = "few"
+published = 1.5
+
+[[rankings]]
+quantity = "train_s"
+rows = ["few", "many", "most"]
+"""
+
+
+def toy(tmp_path, text=TOY):
+    path = tmp_path / "toy.toml"
+    path.write_text(text)
+    return case_from_file(path)
+
+
+def poisoned(case):
+    """The case with every measurement of a row that doesn't calibrate replaced by nonsense."""
+    rows = [
+        row if row.key in case.calibrating else dataclasses.replace(row, measured={
+            name: dataclasses.replace(fact, value=0.123456) for name, fact in row.measured.items()
+        })
+        for row in case.rows
+    ]  # fmt: skip
+    return dataclasses.replace(case, rows=tuple(rows))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_prediction_never_saw_its_row(name):
+    case = CASES[name]
+    true = result(case, "closed form").comparisons
+    false = result(poisoned(case), "closed form").comparisons
+    assert [each.predicted for each in false] == [each.predicted for each in true]
+    if any(each.role == PREDICTED for each in true):
+        assert [each.published for each in false] != [each.published for each in true]
+
+
+def test_a_calibrating_row_is_seen_but_only_where_the_case_says_so(tmp_path):
+    case = toy(tmp_path)
+    few = case.rows[0]
+
+    def predicted_with(**values):
+        measured = few.measured | {name: dataclasses.replace(few.measured[name], value=v) for name, v in values.items()}
+        changed = dataclasses.replace(case, rows=(dataclasses.replace(few, measured=measured), *case.rows[1:]))
+        return [each.predicted for each in result(changed, "closed form").comparisons]
+
+    same = predicted_with()
+    assert predicted_with(step_s=1.0) == same
+    assert predicted_with(train_s=80.0) != same
+
+
+def test_no_row_of_any_case_is_fitted_and_counted():
+    for found in validate(list(CASES.values()), solver="closed form"):
+        for each in found.comparisons:
+            if each.role == PREDICTED and each.quantity != "speedup_ratio":
+                assert each.row not in found.case.calibrating
+
+
+def test_a_new_case_is_a_file_and_its_exact_answers_come_out(tmp_path):
+    found = result(toy(tmp_path), "simulated")
+    by_key = {(each.row, each.quantity): each for each in found.comparisons}
+    # Training time is inverse to the GPUs where nothing is fixed.
+    assert by_key["few", "train_s"].predicted == pytest.approx(50.0, rel=0.02)
+    assert by_key["many", "train_s"].predicted == pytest.approx(25.0, rel=0.02)
+    roles = {key: each.role for key, each in by_key.items()}
+    assert roles["few", "train_s"] == CALIBRATED
+    assert roles["few", "step_s"] == BESIDE
+    assert roles["many", "train_s"] == PREDICTED
+    assert [(pair.lower, pair.higher, pair.right) for pair in found.pairs] == [
+        ("many", "few", True), ("most", "few", True), ("most", "many", True),
+    ]  # fmt: skip
+    assert by_key["many", "trainer_wait_ratio"].error == pytest.approx(
+        by_key["many", "trainer_wait_ratio"].predicted - 0.5
+    )
+    summary = Validation(results=[found]).summary()
+    assert (summary["cases"], summary["predicted_rows"], summary["ranked_pairs"]) == (1, 2, 3)
+    assert summary["median_error_step"] is None
+    assert summary["rankings_right"] == 1.0
+
+
+def test_a_row_left_out_is_shown_and_not_counted(tmp_path):
+    case = toy(tmp_path, TOY.replace('key = "most"', 'key = "most"\nleft_out = "another machine"'))
+    found = result(case, "closed form")
+    assert [each.role for each in found.comparisons if each.row == "most"] == [LEFT_OUT]
+    assert Validation(results=[found]).predicted_rows == 1
+
+
+def test_pairs_that_the_source_does_not_tell_apart_are_no_ranking(tmp_path):
+    case = toy(tmp_path, TOY.replace("train_s = 12.5", "train_s = 25.1"))
+    assert [(pair.lower, pair.higher) for pair in result(case, "closed form").pairs] == [
+        ("many", "few"), ("most", "few"),
+    ]  # fmt: skip
+
+
+def test_a_pair_that_the_model_does_not_tell_apart_is_wrong(tmp_path):
+    text = TOY.replace("changes = { trainer_gpus = 128 }", "changes = { trainer_gpus = 64 }")
+    wrong = [pair for pair in result(toy(tmp_path, text), "closed form").pairs if not pair.right]
+    assert [(pair.lower, pair.higher) for pair in wrong] == [("most", "many")]
+
+
+def test_an_order_without_figures_is_the_order_of_the_rows(tmp_path):
+    text = TOY.replace(
+        'quantity = "train_s"\nrows = ["few", "many", "most"]',
+        'quantity = "step_s"\nrows = ["most", "few"]\nin_order = true',
+    )
+    (pair,) = result(toy(tmp_path, text), "closed form").pairs
+    assert (pair.lower, pair.higher) == ("most", "few")
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "words"),
+    [
+        ('title = "Toy"', "", "case toy lacks title"),
+        ('source = "rlqueue"', 'source = "hearsay"', "source='hearsay' is not known"),
+        ("ties_within = 0.01", "ties_within = 2", r"ties_within=2 must be a number in \[0, 1\]"),
+        ("ties_within = 0.01", "tie_within = 0", "did you mean ties_within"),
+        ("ties_within = 0.01", 'solver = "guess"', "solver='guess' is not known"),
+        ("trainer_gpus = 64", "trainer_gpu = 64", "trainer_gpu=64 must be a key"),
+        ("trainer_gpus = 64", "trainer_gpus = 0", "row 'many': trainer_gpus=0 must be >= 1 GPU"),
+        ("trainer_gpus = 64", "gpus = 64", "field='gpus' is not known"),
+        ('key = "many"', 'key = "few"', "key='few' must be there once"),
+        ("trainer_wait_ratio = 0.5", "trainer_wait_ratio = 50", r"trainer_wait_ratio=50 must be in \[0, 1\]"),
+        ("trainer_wait_ratio = 0.5", "wait_ratio = 0.5", "field='wait_ratio' is not known"),
+        ("train_s = 25.0", 'train_s = "long"', "train_s='long' must be a finite number"),
+        ("train_s = 25.0", "train_s = -1", "train_s=-1 must be >= 0"),
+        ("train_s = 25.0", 'train_s = { value = 1, kind = "guess" }', "kind='guess' is not known"),
+        ("train_s = 25.0", 'train_s = { kind = "printed" }', "lacks value"),
+        ('rows = { few = ["train_s"] }', 'rows = { one = ["train_s"] }', "row='one' is not known"),
+        ('rows = { few = ["train_s"] }', 'rows = { few = ["wait_s"] }', "measure='wait_s' is not known"),
+        ('rows = { few = ["train_s"] }', "rows = { few = [] }", "must name a measure"),
+        ('fit = ["mfu"]', 'fit = ["mfuu"]', "did you mean mfu"),
+        ('fit = ["mfu"]', "fit = []", "must name a knob"),
+        ('fit = ["mfu"]', 'fit = ["mfu"]\npriors = { mfu = { value = 0, spread = 1 } }', "value=0 must be a finite"),
+        ('fit = ["mfu"]', 'fit = ["mfu"]\npriors = { mfu = { value = 1 } }', "lacks spread"),
+        ("published = 1.5", "published = 0", "published=0 must be a finite number > 0"),
+        ('over = "few"', 'over = "none"', "over='none' is not known"),
+        ('quantity = "train_s"', 'quantity = "step_s"', "row 'many' lacks a measured step_s"),
+        ('rows = ["few", "many", "most"]', 'rows = ["few"]', "must name at least two rows"),
+    ],
+)  # fmt: skip
+def test_what_is_no_case_is_refused_by_field_value_and_limit(tmp_path, was, becomes, words):
+    assert was in TOY
+    with pytest.raises(ValueError, match=words):
+        toy(tmp_path, TOY.replace(was, becomes, 1))
+
+
+def test_a_file_that_is_no_toml_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="is not valid TOML"):
+        toy(tmp_path, "title = ")
+    with pytest.raises(ValueError, match="cannot be read"):
+        case_from_file(tmp_path / "none.toml")
+
+
+def test_each_row_of_two_calibrations_is_held_by_one(tmp_path):
+    twice = TOY + '\n[[calibrations]]\nrows = { many = ["train_s"] }\nfit = ["decode_efficiency"]\n'
+    with pytest.raises(ValueError, match="must be held by one of them"):
+        toy(tmp_path, twice)
+
+
+def test_every_run_that_a_case_names_is_among_the_published_ones():
+    published = {row["key"] for row in table("published_runs")}
+    for case in CASES.values():
+        assert {row.run for row in case.rows if row.run} <= published
+
+
+NUMBERS = {"step_s": "step_s", "wait_s": "trainer_wait_s", "update_s": "update_s", "rollout_s": "mean_rollout_s",
+           "staleness_versions": "mean_staleness_versions", "trained_tokens_per_s": "tokens_per_s",
+           "trainer_wait_ratio": "trainer_wait_ratio", "consumption_per_s": "consumption_per_s",
+           "production_per_s": "production_per_s", "generate_s": "generation_s", "logprob_s": "old_logprob_s"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_case_calls_printed_is_what_the_table_of_published_runs_has(name):
+    published = {row["key"]: row for row in table("published_runs")}
+    for row in CASES[name].rows:
+        for quantity, fact in row.measured.items():
+            cell = published[row.run].get(NUMBERS.get(quantity, "")) if row.run else ""
+            if fact.kind in {"printed", "chart-read"} and cell:
+                # Published to three digits at least
+                assert float(fact.value) == pytest.approx(float(cell), rel=5e-3), (row.key, quantity)
+
+
+def test_every_fact_of_a_case_says_where_it_is_from():
+    for case in CASES.values():
+        assert case.source.title
+        assert case.lacks
+        for fact in [*case.facts.values(), *(fact for row in case.rows for fact in row.measured.values())]:
+            assert isinstance(fact, Quantity)
+            assert fact.where or fact.kind == "assumed"
+            assert fact.source
+
+
+def test_the_cases_that_were_asked_for_are_there():
+    runs = {row.run for case in CASES.values() for row in case.rows}
+    for wanted in ("SA1", "SA2.step23", "VFA-7B-16:16", "VFA-7B-32:32", "VFA-7B-64:64", "VFA-7B-128-s0.3", "VFA-7B-128-rb1",
+                   "AR-eta16-128gpu", "AR-eta8-8gpu", "AR-32B-async", "AC6"):  # fmt: skip
+        assert wanted in runs
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return Validation(results=list(validate(list(CASES.values()))))
+
+
+LEVELS = {
+    # Reached when these were written, with a little room for other draws of another version; the aims are in AIMS.
+    "median_error_step": 0.13,
+    "median_error_speedup": 0.15,
+    "median_error_wait_points": 0.175,
+    "median_error_staleness_versions": 0.25,
+    "median_error_rollout": 0.18,
+}
+
+
+def test_the_levels_that_the_model_reaches_are_held(whole):
+    found = whole.summary()
+    assert found["cases"] >= 10
+    assert found["predicted_rows"] >= 70
+    for name, level in LEVELS.items():
+        assert found[name] <= level, name
+    assert found["rankings_right"] >= 0.86
+
+
+def test_step_time_and_speedup_are_within_their_aims_and_what_misses_is_known(whole):
+    assert whole.missed() == ["median_error_wait_points", "rankings_right"]
+    assert AIMS["median_error_step"] == AIMS["median_error_speedup"] == 0.15
+
+
+def test_staleness_ablation_of_verl_is_in_the_right_order_and_within_a_sixth(whole):
+    (found,) = (each for each in whole.results if each.case.name == "verl-7b-staleness")
+    steps = {each.row: each for each in found.comparisons if each.quantity == "step_s" and each.role == PREDICTED}
+    # A bare queue fitted on two synchronous rows: 6 to 17 %.
+    assert all(abs(steps[row].error) < 0.17 for row in ("s0", "s0.1", "s0.3", "s0.5"))
+    assert steps["s0"].predicted > steps["s0.1"].predicted > steps["s0.3"].predicted
+
+
+def test_every_staleness_of_applied_compute_is_within_three_tenths_of_a_version(whole):
+    (found,) = (each for each in whole.results if each.case.name == "applied-compute-staleness")
+    assert all(abs(each.predicted - each.published) < 0.3 for each in found.comparisons)
+
+
+def test_where_a_case_misses_its_aims_it_says_what_the_model_lacks(whole):
+    for found in whole.results:
+        if Validation(results=[found]).missed():
+            assert found.case.lacks
+
+
+def test_the_command_line_gives_the_figures_as_json_and_the_tables_as_csv(tmp_path, capsys):
+    path = tmp_path / "toy.toml"
+    path.write_text(TOY)
+    assert main(["validate", "--case", str(path), "--out", str(tmp_path / "out"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for name in ("cases", "predicted_rows", "median_error_step", "median_error_wait_points", "rankings_right"):
+        assert name in found
+    assert found["cases"] == 1
+    assert 0 <= found["median_error_wait_points"] <= 1
+    lines = (tmp_path / "out" / "validation.csv").read_text().splitlines()
+    assert lines[0].startswith("case,row,title,role,solver,quantity,unit,published,kind,predicted,error,error_points")
+    assert len(lines) == 1 + len(found["rows"])
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "validation.csv",
+        "rankings.csv",
+        "calibrations.csv",
+    }
+    assert main(["validate", "--case", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert "fitted on few: mfu=" in text
+    assert "rankings right: 3 of 3" in text
+
+
+def test_the_command_line_refuses_an_unknown_case(capsys):
+    assert main(["validate", "--case", "toy"]) == 2
+    assert "case='toy' is not known" in capsys.readouterr().err
+
+
+def test_the_command_line_calibrates_and_writes_a_scenario_that_solves(tmp_path, capsys):
+    out = tmp_path / "fitted.toml"
+    words = [
+        "calibrate",
+        "slime-qwen3-235b",
+        "--measured",
+        "generate_s=178",
+        "--measured",
+        "train_s=95",
+        "--out",
+        str(out),
+    ]
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["knob"] for each in found["knobs"]] == ["decode_efficiency", "mfu"]
+    assert main(["solve", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["train_s"] == pytest.approx(95.0, rel=1e-6)
+    assert main(words) == 0
+    assert "mfu" in capsys.readouterr().out
+    assert main(["calibrate", "slime-qwen3-235b", "--measured", "generate_s"]) == 2
+    assert "must have the form NAME=VALUE" in capsys.readouterr().err
+
+
+def test_every_measure_has_a_unit_and_a_meaning():
+    for name, measure in MEASURES.items():
+        assert measure.unit, name
+        assert measure.meaning, name
+        assert not (measure.share and name.endswith("_s"))
