@@ -9,6 +9,12 @@ SCHEDULES = {
     "partial-rollout": "fully async; at new weights rollouts are aborted and resumed, their context prefilled again",
     "lent-trainer": "fully async; trainer GPUs decode while the trainer waits",
 }
+SINGLE_TENANT = {
+    "colocated-sync": "GPUs that train for one tenant generate for none",
+    "lent-trainer": "a trainer that other tenants keep busy has no GPUs to lend",
+}
+"""Schedules in which a run has its GPUs to itself, and why."""
+
 STALENESS_FAMILIES = {
     "admission": "no new group is dispatched while (max_staleness + 1) batches are outstanding; nothing is dropped",
     "drop": "a group older than max_staleness versions is dropped",

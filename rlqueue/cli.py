@@ -229,6 +229,7 @@ def _course(options: argparse.Namespace) -> dict[str, Any]:
     return (
         {"scenario": scenario.name}
         | _spoken(dataclasses.asdict(totals(way)))
+        | {"stalled_at": way.stalled_at}
         | {name: [_spoken(row) for row in found.to_dict("records")] for name, found in tables.items()}
     )
 

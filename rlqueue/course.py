@@ -25,6 +25,9 @@ from rlqueue.whole_run import WholeRun, summed
 POINTS = 40
 """Moments at which a run is solved, unless it has fewer steps."""
 
+TEACHES = 1e-3
+"""A run whose gate accepts less than this share of the finished groups gets nowhere: there is nothing left to learn."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
@@ -42,11 +45,13 @@ class Course:
             The fields of OperatingPoint, and of Bill the $/Mtok, its parts and usd_per_step.
             usd: spent when that step begins.
         pools: the pool of prompts at each row; none without solve rates.
+        stalled_at: step by which nearly every group is filtered, where the table ends before it; None where it never is.
     """
 
     scenario: Scenario
     table: pd.DataFrame
     pools: tuple[Pool, ...]
+    stalled_at: int | None
 
     @cached_property
     def flips(self) -> pd.DataFrame:
@@ -106,10 +111,13 @@ def course(scenario: Scenario, points: int = POINTS) -> Course:
     steps = np.unique(np.linspace(0, scenario.training_steps - 1, count).round())
     law, rules = solve_rates(scenario), rules_of(scenario)
     pool = None if law is None else opened(law, rules)
-    rows, pools = [], []
+    rows, pools, stalled_at = [], [], None
     for i, (step, row) in enumerate(zip(steps, drift.at(scenario.drift_start, scenario.drift, steps), strict=True)):
         now = moment(scenario, row)
         seen = _without_solve_rates(scenario) if pool is None else read(pool, rules)
+        if pool is not None and rows and scenario.gate == "zero-advantage" and seen.informative < TEACHES:
+            stalled_at = int(step)
+            break
         point, values = _row(now, seen)
         rows.append({"step": int(step), **values, "truncated_fraction": float(row["truncated_fraction"])})
         if pool is None:
@@ -118,10 +126,11 @@ def course(scenario: Scenario, points: int = POINTS) -> Course:
         if i + 1 < len(steps):
             pool = after(pool, rules, float(steps[i + 1] - step), point.staleness_versions)
     columns = {name: [row[name] for row in rows] for name in rows[0]}
+    steps = steps[: len(rows)]
     hours = _before(steps, np.array(columns["step_s"])) / SECONDS_PER_HOUR
     usd = _before(steps, np.array(columns["usd_per_step"]))
     table = pd.DataFrame({"step": columns["step"], "hours": hours} | columns | {"usd": usd})
-    return Course(scenario=scenario, table=table, pools=tuple(pools))
+    return Course(scenario=scenario, table=table, pools=tuple(pools), stalled_at=stalled_at)
 
 
 def _without_solve_rates(scenario: Scenario) -> Reading:
@@ -184,7 +193,7 @@ def totals(way: Course) -> WholeRun:
     tokens = prompt + s.samples_per_step * table["mean_response_tokens"].to_numpy()
     parts = {part: _sum(steps, table[f"{part}_usd_per_mtok"].to_numpy() * tokens) / TOKENS_PER_MTOK for part in PARTS}
     return summed(
-        s, steps=s.training_steps, hours=_sum(steps, table["step_s"].to_numpy()) / SECONDS_PER_HOUR, parts_usd=parts,
+        s, steps=int(steps[-1]) + 1, hours=_sum(steps, table["step_s"].to_numpy()) / SECONDS_PER_HOUR, parts_usd=parts,
         prompt_tokens=_sum(steps, prompt), trained_tokens=_sum(steps, tokens),
         informative_tokens=_sum(steps, tokens * table["trained_informative_fraction"].to_numpy()),
         solve_rates=table["solve_rate"].to_numpy()[[0, -1]],

@@ -4,12 +4,14 @@ import math
 from typing import Any
 
 from rlqueue import curriculum, decode_curve, drift, presets
+from rlqueue.choices import SINGLE_TENANT
 from rlqueue.refusal import require_known
 
 
 def refuse_impossible(scenario: Any) -> None:
     """Raise ValueError for a scenario that cannot be; the message names field, value and limit."""
     _refuse_split(scenario)
+    _refuse_tenants(scenario)
     _refuse_batch(scenario)
     _refuse_solve_rates(scenario)
     _refuse_curriculum(scenario)
@@ -38,6 +40,11 @@ def _refuse_split(s: Any) -> None:
             f"prefill_gpus_per_replica={s.prefill_gpus_per_replica} must be < gpus_per_replica="
             f"{s.gpus_per_replica}: no GPU is left to decode"
         )
+
+
+def _refuse_tenants(s: Any) -> None:
+    if s.tenants > 1 and s.schedule in SINGLE_TENANT:
+        raise ValueError(f"tenants={s.tenants} must be 1 with schedule={s.schedule!r}: {SINGLE_TENANT[s.schedule]}")
 
 
 def _refuse_batch(s: Any) -> None:

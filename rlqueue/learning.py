@@ -30,7 +30,7 @@ def signal(p: np.ndarray) -> np.ndarray:
     """What a group at solve rate p teaches, 1 at one half and 0 at the ends: ``4 p (1 - p)``.
 
     The gradient of p in its logit is ``p (1 - p)``: a policy that follows the gradient of expected reward moves with it
-    (arXiv 2504.03380, section 3; SPEED-RL, arXiv 2506.09016, section 4).
+    (arXiv 2504.03380; SPEED-RL, arXiv 2506.09016).
     """
     p = np.asarray(p, float)
     return 4.0 * p * (1.0 - p)

@@ -26,6 +26,30 @@ FITTED_STEPS = (0, 1, 2, 3, 4)
 """Steps of the GLM-5 run that its time per token is fitted to."""
 
 
+MISSES = {
+    "glm_rollout_time": (
+        "One step is far too long: its bar of lengths is among the highest and its time among the lowest, as if "
+        "the two charts were a step apart there. Of 25 bars one was lost, perhaps before it: glm_alignment() shows "
+        "what that changes."
+    ),
+    "prime_rollout_time": (
+        "The measured time of a token grows with the sequence, as if reading the KV cache were all that an "
+        "iteration does. The model has an assumed overhead and the weights in it as well, which do not grow. And "
+        "the first step, to which it is fitted, is that of a generator that was only starting."
+    ),
+    "dapo_all_solved": (
+        "Too high at the end: in the law every prompt can be learned, however slowly; of real ones some have wrong "
+        "answers or lie out of reach. A rise that all prompts share fits worse by far: it soon solves every "
+        "prompt."
+    ),
+    "glm_solved_groups": (
+        "Only the share of solved groups and the wait are printed. The spread of solve rates and the size of the "
+        "pool are assumed, and with them how many groups no rollout solves."
+    ),
+}
+"""Why the model is off, or what it cannot know, by function."""
+
+
 def blind_error(series: pd.DataFrame) -> float:
     """Mean absolute error of the points that were not fitted (a share of the published value, or points of a share)."""
     return float(series.loc[~series["calibrated"], "error"].abs().mean())

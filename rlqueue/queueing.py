@@ -85,6 +85,8 @@ def solve_grid(scenario: Scenario, **axes: np.ndarray) -> dict[str, np.ndarray]:
 def _points(scenario: Scenario, records: np.ndarray) -> np.ndarray:
     from rlqueue.steady import steady_all
 
+    if scenario.tenants > 1:
+        raise ValueError(f"tenants={scenario.tenants} must be 1 for the closed form: it knows no other tenants")
     lengths = lengths_of(scenario)
     return steady_all(records, lengths.group_survival, lengths.rollout_survival)
 

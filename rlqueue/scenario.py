@@ -162,6 +162,13 @@ class Scenario:
     drift_series: str = knob("", "measured lengths, 'step: response tokens [/ tool calls [/ prompt tokens]], ...'; means "
                              "after the cut; empty = none", default="")  # fmt: skip
 
+    # Other tenants of the same GPUs
+    tenants: int = knob("1", "runs like this one that share the generator and the trainer", low=1, high=64, default=1)
+    tenant_start_gap_s: float = knob("s", "time from one tenant's start to the next one's", low=0, default=0.0)
+    adapter_switch_s: float = knob("s", "time the trainer takes to go over to another tenant's adapter", low=0,
+                                   default=0.0)  # fmt: skip
+    adapter_bytes: float = knob("byte", "memory that a tenant's adapter takes on each replica", low=0, default=0.0)
+
     # Money
     gpu_hour_usd: float | None = knob("$/GPU-h", "price of a GPU-hour; unset = cost of ownership of the node",
                                       low=0, high=1e4, default=None)  # fmt: skip
@@ -217,11 +224,12 @@ class Scenario:
     def kv_room_bytes(self) -> float:
         """Memory of one replica's decode GPUs that is left for KV cache [byte]; may be negative.
 
-        ``decode GPUs * (HBM * memory_fraction - activations) - weights``.
+        ``decode GPUs * (HBM * memory_fraction - activations) - weights - tenants * adapter``.
         """
         decode_gpus = self.gpus_per_replica - self.prefill_gpus_per_replica
         per_gpu = self.generator_gpu.hbm_bytes * self.memory_fraction - self.activation_bytes_per_gpu
-        return decode_gpus * per_gpu - self.llm.weights_bytes(self.generator_weights_precision)
+        weights = self.llm.weights_bytes(self.generator_weights_precision) + self.tenants * self.adapter_bytes
+        return decode_gpus * per_gpu - weights
 
     @classmethod
     def from_data(cls, name: str) -> "Scenario":
@@ -297,7 +305,7 @@ class Scenario:
             if inner:
                 values[knob_name] = dataclasses.replace(part, **{inner: from_text(text, getattr(part, inner))})
             else:
-                value = None if text == "none" else from_text(text, part)
+                value = None if text == "none" and known[knob_name].default is None else from_text(text, part)
                 values[knob_name] = checked(known[knob_name], value) if knob_name in CATALOGUES else value
         return dataclasses.replace(self, **values)
 

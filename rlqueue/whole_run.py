@@ -13,8 +13,8 @@ class WholeRun:
     """What a run costs from its first step to its last.
 
     Attributes:
-        steps, hours, gpu_hours: how long. usd: what its GPUs and sandboxes cost [$], the sum of the parts
-            ``trainer_busy_usd`` ... ``sandbox_usd``.
+        steps, hours, gpu_hours: how long (fewer steps than asked for where it gets nowhere any more).
+        usd: what its GPUs and sandboxes cost [$], the sum of the parts ``trainer_busy_usd`` ... ``sandbox_usd``.
         trained_tokens, informative_tokens: of trained samples; of those in groups whose rewards differ.
         hosted_usd: the hosted price of the same trained tokens [$]; None without a price row.
         usd_per_mtok, usd_per_informative_mtok: of the whole run; None where no token is.

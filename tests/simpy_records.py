@@ -25,6 +25,10 @@ class Rollout:
         self.cold = self.rebind = False
 
     @property
+    def tenant(self):
+        return self.group.tenant
+
+    @property
     def context(self):
         return self.prompt + self.sampled
 
@@ -39,6 +43,7 @@ class Cohort:
 
 @dataclass(eq=False, kw_only=True)
 class Group:
+    tenant: object
     number: int
     cohort: Cohort
     dispatch_s: float

@@ -5,7 +5,7 @@ joins at depth d and has x tokens to go ends at depth d + x, whoever comes and g
 """
 
 import math
-from collections import deque
+from collections import defaultdict, deque
 from heapq import heappop, heappush
 
 from rlqueue.decode_curve import token_s
@@ -16,10 +16,10 @@ ROOF = ("overhead_s", "shared_s", "experts_s", "miss", "kv_s_per_token", "comput
 
 
 class Replica:
-    """``sim`` gives the clock (``env.now``), the ``version``, timers (``after``) and takes back rollouts (``go``)."""
+    """``host`` gives the clock (``env.now``), timers (``after``) and takes back rollouts (``go``)."""
 
-    def __init__(self, sim, number, *, is_open):
-        s, self.sim, self.number, self.is_open = sim.scenario, sim, number, is_open
+    def __init__(self, host, number, *, is_open):
+        s, self.host, self.number, self.is_open = host.scenario, host, number, is_open
         self.roof = {name: float(rates(s)[name][0]) for name in ROOF}
         prefill_gpus = s.prefill_gpus_per_replica or s.gpus_per_replica
         peak = s.generator_gpu.peak_flops_per_s(s.generator_weights_precision)
@@ -32,7 +32,8 @@ class Replica:
         self.ends = []  # heap of (depth, order of joining, rollout), with entries of some that have left
         self.waiting = deque()
         self.bound = 0
-        self.depth = self.version_depth = 0.0  # the second: the integral of the version over the first
+        self.depth = 0.0
+        self.version_depth = defaultdict(float)  # tenant -> the integral of its version over the depth
         self.context = 0.0
         self.pending_s = self.server_free_s = self.at = 0.0
         self.plan, self.due = 0, (math.inf, 0.0)  # of the next event of its own: the moment and the depth
@@ -75,7 +76,7 @@ class Replica:
 
     def advance(self):
         """Bring the state to now; at the planned moment to the planned depth exactly, whatever the rounding."""
-        elapsed, self.at = self.sim.env.now - self.at, self.sim.env.now
+        elapsed, self.at = self.host.env.now - self.at, self.host.env.now
         prefilling = min(self.pending_s, elapsed)
         due, depth = self.due
         if self.at < due:
@@ -87,7 +88,8 @@ class Replica:
         else:
             depth = self.depth
         self.pending_s -= prefilling
-        self.version_depth += self.sim.version * (depth - self.depth)
+        for tenant in self.host.tenants:
+            self.version_depth[tenant] += tenant.version * (depth - self.depth)
         self.context += len(self.batch) * (depth - self.depth)
         self.depth = depth
 
@@ -105,8 +107,8 @@ class Replica:
         full = self.depth + (self.room - self.context) / k if k > 1 else math.inf
         target, act = (end, self._end_segment) if end <= full else (full, self._preempt)
         delay = self.pending_s + self.seconds(target - self.depth) if target > self.depth else 0.0
-        self.due = self.sim.env.now + delay, target
-        self.sim.after(delay, self.sim.REPLICA + self.number, lambda: plan == self.plan and act())
+        self.due = self.host.env.now + delay, target
+        self.host.after(delay, self.host.REPLICA + self.number, lambda: plan == self.plan and act())
 
     def _end_segment(self):
         self.advance()
@@ -115,7 +117,7 @@ class Replica:
         self.leave(rollout)
         rollout.left = 0.0
         self.start_waiting()
-        self.sim.go(rollout)
+        self.host.go(rollout)
 
     def _preempt(self):
         self.advance()
@@ -140,11 +142,13 @@ class Replica:
     def prefill(self, rollout):
         """Into the line of the prefill server; work once asked for is done, whatever becomes of the rollout."""
         self._stamp(rollout)
-        rollout.stage, life, now = "prefill", rollout.life, self.sim.env.now
+        rollout.stage, life, now = "prefill", rollout.life, self.host.env.now
         self.server_free_s = max(self.server_free_s, now) + rollout.to_prefill * self.prefill_per_token
         rollout.to_prefill = 0.0
         leaves = self.server_free_s - now
-        self.sim.after(leaves, self.sim.PREFILL, lambda: rollout.life is life and self.sim.prefilled(rollout, self))
+        self.host.after(
+            leaves, self.host.PREFILL, lambda: rollout.life is life and rollout.tenant.prefilled(rollout, self)
+        )
 
     def arrive(self, rollout):
         self.advance()
@@ -160,8 +164,8 @@ class Replica:
 
     def _stamp(self, rollout):
         if rollout.version is None:
-            rollout.version = self.sim.version
-            rollout.solved = self.sim.prompts.solves(rollout.group, rollout.number)
+            rollout.version = rollout.tenant.version
+            rollout.solved = rollout.tenant.prompts.solves(rollout.group, rollout.number)
 
     def _start(self, rollout):
         self._stamp(rollout)
@@ -171,7 +175,7 @@ class Replica:
         self.joined += 1
         self.batch[rollout] = self.joined
         self.context += rollout.context
-        rollout.joined_at = self.depth, self.version_depth
+        rollout.joined_at = self.depth, self.version_depth[rollout.tenant]
         heappush(self.ends, (self.depth + rollout.left, self.joined, rollout))
 
     def leave(self, rollout):
@@ -181,7 +185,7 @@ class Replica:
         depth, version_depth = rollout.joined_at
         rollout.sampled += self.depth - depth
         rollout.left -= self.depth - depth
-        rollout.token_versions += self.version_depth - version_depth
+        rollout.token_versions += self.version_depth[rollout.tenant] - version_depth
         self.context = self.context - rollout.context if self.batch else 0.0
 
     def start_waiting(self):
@@ -189,14 +193,16 @@ class Replica:
             self._start(self.waiting.popleft())
         self.replan()
 
-    def restart_batch(self):
-        """Partial rollout at new weights: every request in the batch is prefilled again, its whole context."""
+    def restart_batch(self, tenant):
+        """Partial rollout at a tenant's new weights: each of its requests in the batch is prefilled again, its whole context."""
         self.advance()
+        mine = [rollout for rollout in self.batch if rollout.tenant is tenant]
         if not self.apart:
-            self.pending_s += self.context * self.prefill_per_token
+            sampled = sum(self.depth - rollout.joined_at[0] for rollout in mine)
+            self.pending_s += (sum(rollout.context for rollout in mine) + sampled) * self.prefill_per_token
             self.replan()
             return
-        for rollout in list(self.batch):
+        for rollout in mine:
             self.leave(rollout)
             rollout.to_prefill = rollout.context
             self.prefill(rollout)

@@ -1,26 +1,33 @@
 """A second simulator, written from docs/semantics.md alone: plain and slow, so that it can be read beside that page.
 
-simpy keeps the clock and the order of events; its priorities are the order at one moment (section 8). Rollouts and the
-trainer are generators that yield what they wait for, run on at once when it comes (``go``, ``look``).
+Rollouts and the trainer are generators that yield what they wait for, run on at once when it comes (``Host.go``, ``look``).
 """
 
 import math
-import time
 from collections import Counter, deque
 from functools import partial
+from itertools import count
 
-import simpy
 from simpy_draws import Draws
+from simpy_host import Host
 from simpy_prompts import Prompts
 from simpy_records import Cohort, Group, Result, Rollout
-from simpy_replica import Replica
 
 from rlqueue.at_step import drift_path
 
 
 def run(scenario, seed=0, steps=20, *, draws=None, max_events=10_000_000):
     """Simulate ``steps`` steps of a scenario; ``draws`` replaces what chance decides (see ``simpy_draws``)."""
-    return Simulation(scenario, draws or Draws(scenario, seed), steps).run(max_events)
+    (result,) = run_tenants(scenario, steps, draws=[draws or Draws(scenario, seed)], max_events=max_events)
+    return result
+
+
+def run_tenants(scenario, steps, *, draws, max_events=10_000_000):
+    """The same of each tenant, whose draws are given."""
+    host = Host(scenario, steps)
+    host.tenants = [Tenant(host, number, own) for number, own in enumerate(draws)]
+    cause, seconds = host.run(max_events)
+    return [tenant.result(cause, seconds) for tenant in host.tenants]
 
 
 def rule_of(s):
@@ -32,52 +39,32 @@ def rule_of(s):
     return s.staleness_family
 
 
-class Simulation:
-    TRAINER, REPLICA = 0, 1
+class Tenant:
+    """One run on a host; without other tenants the only one."""
 
-    def __init__(self, scenario, draws, steps):
-        s, self.scenario, self.draws, self.steps = scenario, scenario, draws, steps
-        self.env = simpy.Environment()
+    def __init__(self, host, number, draws):
+        s, self.scenario, self.draws, self.steps = host.scenario, host.scenario, draws, host.steps
+        self.host, self.env, self.replicas, self.lent, self.number = host, host.env, host.replicas, host.lent, number
         self.rule = rule_of(s)
         self.schedule = "sync" if self.rule == "lockstep" else s.schedule
         self.full = math.ceil(s.oversampling_factor * s.prompts_per_step)
-        colocated = s.schedule == "colocated-sync"
-        all_gpus = s.trainer_gpus + s.generator_gpus
-        own = (all_gpus if colocated else s.generator_gpus) // s.gpus_per_replica
-        lent = s.trainer_gpus // s.gpus_per_replica if self.schedule == "lent-trainer" else 0
-        self.replicas = [Replica(self, i, is_open=i < own) for i in range(own + lent)]
-        self.lent = self.replicas[own:]
-        self.SANDBOX, self.PREFILL, self.TOOL, self.REWARD = range(1 + own + lent, 5 + own + lent)
         flops_per_token = (6.0 + 2.0 * s.logprob_passes) * s.llm.active_params
-        train_gpus = all_gpus if colocated else s.trainer_gpus
+        train_gpus = s.trainer_gpus + s.generator_gpus if s.schedule == "colocated-sync" else s.trainer_gpus
         self.train_per_token = flops_per_token / (s.mfu * s.trainer_gpu.dense_bf16_flops_per_s * train_gpus)
 
         self.version = self.steps_begun = self.steps_ended = self.counted = self.dispatched = 0
-        self.draining = self.done = False
+        self.draining = self.has_begun = False
+        self.last_given = 0
         self.cohorts, self.groups, self.running = [], [], {}
         self.first_open = 0
         self.undispatched = deque()  # rollouts of the group admitted last
         self.again = deque()  # failed rollouts
         self.queue = []  # accepted groups in order of completion
-        self.places, self.place_line, self.next_creation = 0, deque(), 0.0
         self.in_flight, self.area, self.area_at = 0, 0.0, 0.0
         self.fates, self.left = Counter(), []  # left: moment, time in the slot, whether aborted
         self.rows, self.marks = [], []
-        self.prompts, self.path, self.judged = Prompts(s, draws), drift_path(s, steps), []
+        self.prompts, self.path, self.judged = Prompts(s, draws), drift_path(s, self.steps), []
         self.trainer, self.trainer_waits_for = self.training(), None
-
-    # The machinery: timers, and going on after one
-    def after(self, delay, priority, act):
-        """An event: ``act`` in so many seconds, then whatever has become possible (section 8)."""
-        event = simpy.Event(self.env)
-        event._ok, event._value = True, None
-        event.callbacks.append(lambda _: (act(), self.settle()))
-        self.env.schedule(event, priority, delay)
-
-    def settle(self):
-        self.look()
-        if not self.done:
-            self.dispatch()
 
     def look(self):
         """The trainer goes on if what it waits for is there."""
@@ -89,33 +76,16 @@ class Simulation:
         if callable(wish):
             self.trainer_waits_for = wish
         elif wish is not None:
-            self.after(wish, self.TRAINER, self.resume_trainer)
+            self.host.after(wish, self.number, self.resume_trainer)
 
-    def go(self, rollout):
-        """A rollout runs on until it waits for a time (priority, seconds) or for somebody to call this (None)."""
-        wish, life = next(rollout.life, None), rollout.life
-        if wish:
-            self.after(wish[1], wish[0], lambda: rollout.life is life and self.go(rollout))
-
-    def run(self, max_events):
-        began, events, cause = time.perf_counter(), 0, ""
-        self.resume_trainer()
-        self.settle()
-        while not self.done and not cause:
-            if events >= max_events:
-                cause = "event budget used up"
-            elif self.env.peek() == math.inf:
-                cause = "nothing can happen any more"
-            else:
-                self.env.step()
-                events += 1
+    def result(self, cause, seconds):
         self.count_in_flight()
         for group in self.running:
             self.fates["in flight"] += group.out
         self.fates["queued"] = len(self.queue) * self.scenario.group_size
         result = Result(steps=self.rows, groups=self.groups, fates=self.fates, dispatched=self.dispatched, cause=cause)
         self.measure(result)
-        result.events, result.seconds = events, time.perf_counter() - began
+        result.events, result.seconds = self.host.events, seconds
         return result
 
     # Section 2: admission, dispatch
@@ -148,30 +118,31 @@ class Simulation:
         publication = s.steps_per_publication * self.full
         return self.counted < publication * self.version + math.floor((s.max_staleness + 1) * publication)
 
-    def dispatch(self):
-        while self.in_flight < self.scenario.concurrency and not self.draining:
-            if self.again:
-                rollout = self.again.popleft()
-            elif self.undispatched:
-                rollout = self.undispatched.popleft()
-                rollout.group.rollouts.append(rollout)
-            elif self.admits(cohort := self.next_cohort()):
-                self.admit(cohort)
-                continue
-            else:
-                return
-            self.count_in_flight(+1)
-            self.dispatched += 1
-            rollout.group.out += 1
-            rollout.begin(self.life(rollout), self.env.now)
-            self.go(rollout)
+    def can_dispatch(self):
+        if self.draining or not self.has_begun:
+            return False
+        return bool(self.again or self.undispatched) or self.admits(self.next_cohort())
+
+    def dispatch_one(self):
+        if self.again:
+            rollout = self.again.popleft()
+        else:
+            if not self.undispatched:
+                self.admit(self.next_cohort())
+            rollout = self.undispatched.popleft()
+            rollout.group.rollouts.append(rollout)
+        self.count_in_flight(+1)
+        self.dispatched += 1
+        rollout.group.out += 1
+        rollout.begin(self.life(rollout), self.env.now)
+        self.host.go(rollout)
 
     def admit(self, cohort):
         """The next group, into this cohort; one that is surplus comes instead, into none, and does not count."""
         surplus = self.draws.surplus(len(self.groups))
         number, step = len(self.groups), self.version * self.scenario.steps_per_publication
         group = Group(
-            number=number, cohort=None if surplus else cohort, dispatch_s=self.env.now,
+            tenant=self, number=number, cohort=None if surplus else cohort, dispatch_s=self.env.now,
             prompt=self.prompts.choose(number), asked=self.path[min(step, len(self.path) - 1)],
         )  # fmt: skip
         self.groups.append(group)
@@ -206,43 +177,33 @@ class Simulation:
                 return
             if turn + 1 < rollout.turns:
                 rollout.stage = "tool call"
-                yield self.TOOL, self.draws.tool_call_s(g, j, turn)
+                yield self.host.TOOL, self.draws.tool_call_s(g, j, turn)
         self.unbind(rollout)
         if s.reward_s > 0:
-            yield self.REWARD, s.reward_s
+            yield self.host.REWARD, s.reward_s
         self.leave_slot(rollout)
         rollout.ended = True
         if sum(each.ended for each in rollout.group.rollouts) == s.group_size:
             self.finish(rollout.group)
-        self.hand_over_places()  # to one that is there still when its cohort has closed
+        self.host.hand_over_places()  # to one that is there still when its cohort has closed
 
     def start_sandbox(self, rollout):
         s, g, j = self.scenario, rollout.group.number, rollout.number
         rollout.stage = "place"
-        self.place_line.append(rollout)
-        self.hand_over_places(asking=rollout)
+        self.host.place_line.append(rollout)
+        self.host.hand_over_places(asking=rollout)
         if not rollout.has_place:
             yield None
         rollout.stage = "start"
         for _ in range(1 + s.sandbox_retries):
-            begins = max(self.env.now, self.next_creation)
-            self.next_creation = begins + 1 / s.sandbox_creates_per_s
+            begins = self.host.creation_begins()
             start_s = self.draws.sandbox_start_s(g, j, rollout.tries)
             failed = self.draws.start_fails(g, j, rollout.tries) or start_s > s.sandbox_timeout_s
             rollout.tries += 1
-            yield self.SANDBOX, begins - self.env.now + min(start_s, s.sandbox_timeout_s)
+            yield self.host.SANDBOX, begins - self.env.now + min(start_s, s.sandbox_timeout_s)
             if not failed:
                 return True
         return False
-
-    def hand_over_places(self, asking=None):
-        """Free places go to those who wait, first come first served; one who is asking just now is running already."""
-        while self.place_line and self.places + 1 <= self.scenario.sandbox_cap:
-            rollout = self.place_line.popleft()
-            self.places += 1
-            rollout.has_place = True
-            if rollout is not asking:
-                self.go(rollout)
 
     def request(self, rollout):
         s = self.scenario
@@ -286,11 +247,11 @@ class Simulation:
         rollout.group.out -= 1
         self.fates["failed"] += 1
         self.again.append(rollout)
-        self.hand_over_places()
+        self.host.hand_over_places()
 
     def leave_slot(self, rollout, *, aborted=False):
         self.count_in_flight(-1)
-        self.places -= rollout.has_place
+        self.host.places -= rollout.has_place
         rollout.life = None
         self.left.append((self.env.now, self.env.now - rollout.since, aborted))
 
@@ -346,7 +307,7 @@ class Simulation:
         self.undispatched = deque(rollout for rollout in self.undispatched if rollout.group not in groups)
         for replica in sorted(touched, key=lambda each: each.number):
             replica.start_waiting()
-        self.hand_over_places()
+        self.host.hand_over_places()
 
     def end_at_once(self, rollout, touched):
         if rollout.stage == "batch":
@@ -356,7 +317,7 @@ class Simulation:
         elif rollout.stage == "waiting":
             rollout.replica.waiting.remove(rollout)
         elif rollout.stage == "place":
-            self.place_line.remove(rollout)
+            self.host.place_line.remove(rollout)
         self.unbind(rollout)
         self.leave_slot(rollout, aborted=True)
 
@@ -365,12 +326,17 @@ class Simulation:
         """A generator of what the trainer waits for: seconds, or a function that says whether it may go on."""
         s = self.scenario
         pauses = (s.evaluate_every_steps, s.evaluation_s), (s.checkpoint_every_steps, s.checkpoint_s)
-        for step in range(self.steps):
-            row = {"start": self.env.now, "wait": 0.0, "train": 0.0, "pause": 0.0, "sync": 0.0}
+        if self.number and s.tenant_start_gap_s:
+            yield self.number * s.tenant_start_gap_s
+        self.has_begun = True
+        for step in count():
+            row = {"start": self.env.now, "wait": 0.0, "turn": 0.0, "train": 0.0, "pause": 0.0, "sync": 0.0}
             for update in range(s.updates_per_step):
                 yield from self.wait(row, partial(self.can_train, step, update), lend=True)
+                yield from self.wait_for_turn(row)
                 self.steps_begun += update == 0
-                yield from self.spend(row, "train", self.train(step))
+                yield from self.spend(row, "train", self.host.take(self) + self.train(step))
+                self.host.is_training = False
             for every, seconds in pauses:
                 if every and (step + 1) % every == 0:
                     yield from self.spend(row, "pause", seconds)
@@ -392,7 +358,9 @@ class Simulation:
             self.rows.append(row)
             self.count_in_flight()
             self.marks.append((self.env.now, self.area))
-        self.done = True
+            self.host.step_ended()
+            if self.host.done:
+                return
 
     def spend(self, row, what, seconds):
         row[what] += seconds
@@ -408,6 +376,15 @@ class Simulation:
         row["wait"] += self.env.now - began
         if lend:
             self.take_back()
+
+    def wait_for_turn(self, row):
+        """Section 13: the trainer takes the update that has been ready longest."""
+        began = self.env.now
+        self.host.trainer_line.append(self)
+        if not self.host.is_turn_of(self):
+            yield partial(self.host.is_turn_of, self)
+        row["turn"] += self.env.now - began
+        row["wait"] += self.env.now - began
 
     def is_closed(self, number):
         return self.cohort(number).closed
@@ -442,7 +419,7 @@ class Simulation:
             self.drop_stale(self.version - self.scenario.max_staleness)
         if self.schedule == "partial-rollout":
             for replica in self.replicas:
-                replica.restart_batch()
+                replica.restart_batch(self)
         self.draining = False
 
     def drop_stale(self, oldest):
@@ -475,9 +452,9 @@ class Simulation:
     def measure(self, result):
         s, ended = self.scenario, len(self.rows)
         horizon = 2 + 2 * s.steps_per_publication * math.ceil(min(s.max_staleness, 16))
-        warm = min(max(math.ceil(self.steps / 5), horizon), self.steps // 2)
+        warm = min(max(math.ceil(ended / 5), horizon), ended // 2)
         if s.learning_logit_per_step or any(row != self.path[0] for row in self.path):
-            warm = self.steps - math.ceil(self.steps / 5)
+            warm = ended - math.ceil(ended / 5)
         if ended <= warm:
             return
         start, area_start = self.marks[warm - 1] if warm else (0.0, 0.0)

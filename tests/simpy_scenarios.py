@@ -7,6 +7,7 @@ import numpy as np
 
 from rlqueue import Scenario
 from rlqueue.choices import SAMPLERS as SAMPLER_WORDS
+from rlqueue.choices import SINGLE_TENANT
 from rlqueue.scenario import SCHEDULES, STALENESS_FAMILIES
 
 PRIME = Scenario.from_data("prime-rl-qwen3-235b")
@@ -173,3 +174,21 @@ def drifting(rng, scenario, i):
         drift_tool_calls_factor=float(rng.uniform(0, 3)), drift_prompt_factor=float(rng.uniform(0.2, 1)),
         drift_sigma_factor=float(rng.uniform(0.5, 1.5)),
     )  # fmt: skip
+
+
+def shared_scenarios(count, seed):
+    """Two to four tenants, in each schedule and family in turn that lets them share; every third learns and drifts."""
+    rng = np.random.default_rng(seed)
+    pairs = [
+        (schedule, family) for schedule in SCHEDULES if schedule not in SINGLE_TENANT for family in STALENESS_FAMILIES
+    ]
+    moving = moving_scenarios(count * len(SCHEDULES), seed)
+    for i in range(count):
+        scenario = random_scenario(rng, *pairs[i % len(pairs)])
+        if i % 3 == 2:
+            scenario = next(each for each in moving if each.schedule not in SINGLE_TENANT)
+        tenants = int(rng.integers(2, 5))
+        yield dataclasses.replace(
+            scenario, tenants=tenants, concurrency=int(scenario.concurrency * rng.uniform(1, tenants)),
+            tenant_start_gap_s=float(rng.choice((0.0, 5.0, 30.0))), adapter_switch_s=float(rng.choice((0.0, 1.5))),
+        )  # fmt: skip

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 
 from rlqueue import Scenario
-from rlqueue.simulation import parameters, state
-from rlqueue.simulation.run import simulate_from
+from rlqueue.simulation import draws, parameters, state
+from rlqueue.simulation.run import go_on, simulate_from
 
 PRIME = Scenario.from_data("prime-rl-qwen3-235b")
 TOY = 1e-6  # the toy's memory and compute take about 1e-9 s where a token takes 0.01 s; the hand leaves them out
@@ -44,3 +44,17 @@ def run(scenario, steps, *lengths, law=state.LOG_NORMAL, seed=0, max_events=10_0
         given["number"] = np.ravel(lengths)
         world.put("given", given)
     return simulate_from(world, scenario, seed, max_events)
+
+
+def run_tenants(scenario, steps, *lengths, seed=0, seeds=(), max_events=10_000_000):
+    """A run of each tenant, with given lengths of each (by group, as above), or the draws of ``seeds``; keeps rollouts."""
+    params = parameters.parameters(scenario, steps, log_rollouts=True)
+    params["law"] = state.GIVEN if lengths else state.LOG_NORMAL
+    worlds = parameters.worlds(scenario, params, seed)
+    for world, own in zip(worlds, lengths, strict=bool(lengths)):
+        given = np.zeros(len(own) * scenario.group_size, state.NUMBER)
+        given["number"] = np.ravel(own)
+        world.put("given", given)
+    for world, own in zip(worlds, seeds, strict=bool(seeds)):
+        world.put("keys", draws.keys(own).view(state.KEY))
+    return go_on(worlds, scenario, seed, max_events)

@@ -99,6 +99,25 @@ def test_easy_prompts_saturate_and_then_the_filter_makes_the_trainer_wait():
     assert set(table["trained_informative_fraction"]) == {1.0}
 
 
+def test_a_run_ends_where_the_gate_lets_nothing_through_any_more():
+    learned = dataclasses.replace(LEARNING, training_steps=5000, learning_logit_per_step=0.02)
+    way = course(learned)
+    assert 300 < way.stalled_at < 2000
+    assert way.table["step"].iloc[-1] < way.stalled_at
+    assert totals(way).steps == way.table["step"].iloc[-1] + 1
+    assert totals(way).solve_rate_end > 0.99
+    # Without the gate it goes on, and teaches nothing
+    free = course(dataclasses.replace(learned, gate="none"))
+    assert free.stalled_at is None
+    assert totals(free).steps == 5000
+
+
+def test_a_pool_that_teaches_nothing_from_the_start_is_one_row_long():
+    way = course(dataclasses.replace(LEARNING, solve_rate_mean=1.0, solve_rate_concentration=math.inf))
+    assert len(way.table) == 1
+    assert way.stalled_at > 0
+
+
 def test_each_moment_keeps_its_pool():
     way = course(LEARNING)
     assert len(way.pools) == len(way.table)

@@ -163,9 +163,9 @@ def test_a_group_of_half_life_s_staleness_teaches_half_as_much():
 
 def test_what_a_step_teaches_by_hand():
     informative, fresh = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.5, 1.0, 1.0])
-    assert learning.shared_rise(0.2, 0.5, informative, fresh) == pytest.approx(0.2 * 0.5 * 1.5 / 4)
-    own = learning.own_rise(0.2, 0.5, np.array([0.5, 0.25, 0.0, 1.0]), fresh)
-    assert own == pytest.approx([0.1, 0.1 * 0.75 * 0.5, 0.0, 0.0])
+    assert learning.shared_rise(0.2, 0.25, informative, fresh) == pytest.approx(0.2 * 0.25 * 1.5 / 4)
+    own = learning.own_rise(0.2, 0.25, np.array([0.5, 0.25, 0.0, 1.0]), fresh)
+    assert own == pytest.approx([0.15, 0.15 * 0.75 * 0.5, 0.0, 0.0])
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 from simpy_draws import CAUSES, Draws
-from simpy_run import run
-from simpy_scenarios import hard_scenarios, moving_scenarios, random_scenarios
+from simpy_run import run, run_tenants
+from simpy_scenarios import hard_scenarios, moving_scenarios, random_scenarios, shared_scenarios
 
 from rlqueue import Scenario
 from rlqueue.presets import preset_names
 from rlqueue.simulation import draws as compiled
-from rlqueue.simulation import simulate
+from rlqueue.simulation import simulate, simulate_tenants
 
 STEPS = 10
 ROUNDING = 1e-6  # of a mean step
@@ -26,9 +26,9 @@ ROUNDING = 1e-6  # of a mean step
 class SameDraws(Draws):
     """The compiled simulation's own numbers."""
 
-    def __init__(self, scenario, seed):
+    def __init__(self, scenario, seed, tenant=0):
         super().__init__(scenario, seed)
-        self.keys = dict(zip(CAUSES, compiled.keys(seed), strict=True))
+        self.keys = dict(zip(CAUSES, compiled.keys(seed, tenant), strict=True))
 
     def uniform(self, cause, group, rollout=0, number=0):
         return compiled.uniform(self.keys[cause], group, rollout, number)
@@ -143,6 +143,25 @@ def test_at_a_measured_decode_rate_they_make_the_same_run(scenario):
 @pytest.mark.parametrize("scenario", list(moving_scenarios(63, seed=2031)), ids=lambda scenario: scenario.name)
 def test_where_prompts_come_again_and_rates_and_lengths_move_they_make_the_same_run(scenario):
     assert_same_run(*both(scenario, seed=1))
+
+
+def assert_same_tenants(scenario, steps=STEPS):
+    plain = run_tenants(scenario, steps, draws=[SameDraws(scenario, 1, tenant) for tenant in range(scenario.tenants)])
+    for mine, theirs in zip(plain, simulate_tenants(scenario, 1, steps), strict=True):
+        assert_same_run(mine, theirs)
+        turns = [row["turn"] for row in mine.steps]
+        np.testing.assert_allclose(turns, theirs.steps["turn_s"], atol=ROUNDING * theirs.operating_point.step_s)
+
+
+# Two to four tenants, in each schedule that lets them share and under each family; some learn and drift
+@pytest.mark.parametrize("scenario", list(shared_scenarios(45, seed=2032)), ids=lambda scenario: scenario.name)
+def test_several_tenants_on_the_same_draws_make_the_same_runs(scenario):
+    assert_same_tenants(scenario)
+
+
+@pytest.mark.parametrize("scenario", list(shared_scenarios(30, seed=2033)), ids=lambda scenario: scenario.name)
+def test_tenants_without_any_spread_are_served_in_the_same_order_at_one_moment(scenario):
+    assert_same_tenants(without_spread(scenario), steps=6)
 
 
 def without_spread(scenario):

@@ -50,10 +50,10 @@ def books(world):
     return {
         "unseen": unseen,
         "flight": int(clock["flight"]) - taken.size,
-        "free": p["concurrency"] - taken.size - int(clock["free_slots"]),
+        "free": p["concurrency"] - taken.size - int(world.host["free_slots"]),
         "running": int((taken["state"] == state.RUNNING).sum()) - int(world.arrays["replicas"]["k"].sum()),
         "bound": int((taken["replica"] != state.NONE).sum()) - int(world.arrays["replicas"]["bound"].sum()),
-        "sandboxes": int(taken["has_sandbox"].sum()) - int(clock["sandboxes"]),
+        "sandboxes": int(taken["has_sandbox"].sum()) - int(world.host["sandboxes"]),
         "queued": int((groups["fate"] == state.QUEUED).sum()) - int(clock["queue_end"] - clock["queue_head"]),
         "trained": int((groups["fate"] == state.TRAINED).sum()) % (int(p["prompts"]) // int(p["updates"])),
         "tokens": round(sampled / max(1.0, float(clock["decoded_tokens"])) - 1.0, 9)

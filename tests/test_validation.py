@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from rlqueue.cli import main
 from rlqueue.measures import MEASURES
 from rlqueue.provenance import Quantity, table
 from rlqueue.validation import Validation, case_from_file, cases, validate
+from rlqueue.validation.cases import TOP
 from rlqueue.validation.protocol import AIMS, BESIDE, CALIBRATED, LEFT_OUT, PREDICTED, result
 
 CASES = {case.name: case for case in cases()}
@@ -185,6 +187,25 @@ def test_what_is_no_case_is_refused_by_field_value_and_limit(tmp_path, was, beco
     assert was in TOY
     with pytest.raises(ValueError, match=words):
         toy(tmp_path, TOY.replace(was, becomes, 1))
+
+
+DOCS = (Path(__file__).parents[1] / "docs" / "validation.md").read_text(encoding="utf-8")
+
+
+def test_the_case_in_the_documentation_is_one(tmp_path):
+    found = result(toy(tmp_path, DOCS.split("```toml")[1].split("```")[0]), "closed form")
+    roles = {(each.row, each.quantity): each.role for each in found.comparisons}
+    assert roles == {
+        ("eta 0", "step_s"): CALIBRATED, ("eta 8", "step_s"): PREDICTED, ("eta 8", "trainer_wait_ratio"): PREDICTED,
+        ("eta 8, other machine", "step_s"): LEFT_OUT, ("eta 8", "speedup_ratio"): PREDICTED,
+    }  # fmt: skip
+
+
+def test_the_documentation_has_every_measure_and_every_field():
+    for name in MEASURES:
+        assert f"`{name}`" in DOCS, name
+    for field in TOP:
+        assert field in DOCS, field
 
 
 def test_a_file_that_is_no_toml_is_refused(tmp_path):

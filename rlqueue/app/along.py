@@ -7,13 +7,14 @@ closed form; what was simulated of another scenario is taken away at once.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import ipywidgets as widgets
 
-from rlqueue.app import against, controls, way_words
+from rlqueue.app import against, controls, page_table, share, way_words
 from rlqueue.app.board import Board
 from rlqueue.app.controls import Control
 from rlqueue.app.guard import guarded, status_line
@@ -21,9 +22,12 @@ from rlqueue.app.moving_knobs import STEPS
 from rlqueue.app.page import STATIC, AtRest, box, explained, page_box, played, slider
 from rlqueue.app.plot import Plots
 from rlqueue.app.runs import workers
-from rlqueue.app.state import State, opened
+from rlqueue.app.sharing import Sharing
+from rlqueue.app.state import State, opened, started
 from rlqueue.app.walk import Walked, walk
 from rlqueue.app.way import POINTS, Way, way
+from rlqueue.provenance import quantities
+from rlqueue.scenario import Scenario
 
 SEEDS = tuple(range(10))
 PUBLISHED_FOLD = 2
@@ -55,6 +59,7 @@ class Along:
         self.seed, self._loading = SEEDS[0], False
         self.status = status_line()
         self.board = Board(self.state, self.every_knob, self.status, self.go, reset=self._first_seed)
+        self.sharing = Sharing(self._restored, self.status, {"csv": self._csv})
         self.rest = AtRest(self._failed)
         self._build()
         self.build()
@@ -115,6 +120,31 @@ class Along:
         self.seeds.value = SEEDS[0]
         self._loading = False
 
+    def _restored(self, query: str) -> None:
+        """A page has opened at an address that holds a scenario: of this page, or of another, where nothing may have moved."""
+        state, own = share.read(query, opening=self.opening, own=(share.PLACE,))
+        if own.get(share.PLACE) != self.name and not self.has_what_it_shows(state.scenario):
+            state = dataclasses.replace(state, scenario=self._completed(state))
+        self.go(state)
+
+    def _completed(self, state: State) -> Scenario:
+        """With what the page opens with, where the scenario has the preset's own; its solve rates stay, if it has any."""
+        scenario, plain = state.scenario, started(state.preset)
+        over = {
+            knob: fact.value
+            for knob, fact in quantities("page_openings", self.opening).items()
+            if getattr(scenario, knob) == getattr(plain, knob)
+            and not (scenario.has_solve_rates and knob.startswith("solve_rate_"))
+        }
+        return dataclasses.replace(scenario, **over)
+
+    def has_what_it_shows(self, scenario: Scenario) -> bool:
+        """Whether a scenario from another page has something to show on this one."""
+        raise NotImplementedError
+
+    def _csv(self) -> tuple[str, str]:
+        return f"{self.sharing.stem}.csv", page_table.csv(page_table.of_way(self.way, self.walked))
+
     # When the hand rests
 
     def _begin(self) -> None:
@@ -156,6 +186,8 @@ class Along:
     def show(self, moved: Control | None = None) -> None:
         """Bring everything to the state."""
         self.board.show(self.state, moved)
+        self.sharing.query = share.query(self.state, **{share.PLACE: self.name})
+        self.sharing.stem = f"{self.state.scenario.name}-{self.name}"
         self._set_steps()
         self.shown()
         self.draw()

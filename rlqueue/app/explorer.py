@@ -15,7 +15,7 @@ from urllib.parse import quote
 import ipywidgets as widgets
 from IPython.display import display
 
-from rlqueue.app import controls, findings, moving_knobs, origins, panels, way_words
+from rlqueue.app import controls, findings, moving_knobs, origins, page_table, panels, share, way_words
 from rlqueue.app.answers import Answer, answer
 from rlqueue.app.board import Board
 from rlqueue.app.figures import figures
@@ -23,6 +23,7 @@ from rlqueue.app.guard import reported, status_line
 from rlqueue.app.page import AtRest, box, page_box
 from rlqueue.app.plot import Plots
 from rlqueue.app.refining import known_map, refine
+from rlqueue.app.sharing import Sharing
 from rlqueue.app.state import State, opened
 from rlqueue.app.way import way
 from rlqueue.app.whole_run import WholeRun
@@ -57,6 +58,7 @@ class Explorer:
         self._status = status_line()
         self._board = Board(self.state, KNOBS, self._status, self._go)
         self._whole = WholeRun(self._board, self._status, self._go)
+        self._share = Sharing(self._restored, self._status, {"csv": self._csv})
         self._rest = AtRest(self._not_refined)
         self._build()
         self._arrange()
@@ -78,6 +80,14 @@ class Explorer:
         self.state = state
         self._show(found, moved)
         self._begin()
+
+    def _restored(self, query: str) -> None:
+        """A page has opened at an address that holds a scenario."""
+        self._go(share.read(query)[0])
+
+    def _csv(self) -> tuple[str, str]:
+        rows = page_table.of_answer(self._found) + page_table.of_way(self._way)
+        return f"{self.state.scenario.name}.csv", page_table.csv(rows)
 
     # What happens when the hand rests
 
@@ -106,6 +116,7 @@ class Explorer:
             if there:
                 button.description = panels.move_words(found.moves[place])
         self._download.value = download(self.state)
+        self._share.query, self._share.stem = share.query(self.state), self.state.scenario.name
         self._unfolded(found)
 
     def _numbers(self, found: Answer, progress: float | None = None) -> None:
@@ -144,7 +155,7 @@ class Explorer:
         )
         self.box = page_box(
             [
-                self._board.header(self._download),
+                self._board.header(self._download, self._share),
                 self._board.blocks(controls.MAIN),
                 self._status,
                 self._how,

@@ -17,6 +17,7 @@ from rlqueue.app.moving_knobs import BETWEEN, GROWTH, KV_PRECISION, LENGTH, LONG
 from rlqueue.app.page import box, choice, explained
 from rlqueue.app.state import State
 from rlqueue.app.way_words import GROW
+from rlqueue.scenario import Scenario
 
 
 def page(state: State | None = None) -> None:
@@ -55,10 +56,14 @@ class Growth(Along):
             [explained(self.drifts, "sets growth, law and steps as that run had them; its values are drawn beside")],
         )
         return [
-            self.board.header(), pick, self.board.blocks(self.knobs), self.board.blocks(self.minor, "rlq-minor"), self.status,
+            self.board.header(self.sharing), pick,
+            self.board.blocks(self.knobs), self.board.blocks(self.minor, "rlq-minor"), self.status,
             self.scrubbing(), self.how, self.numbers, self.verdict, self.plots, self.whole,
             self.folded(growth_words.assumptions(), about="growth"),
         ]  # fmt: skip
+
+    def has_what_it_shows(self, scenario: Scenario) -> bool:
+        return scenario.drift_law != "constant"
 
     def _picked(self, change: dict[str, Any]) -> None:
         if self._loading:

@@ -12,13 +12,14 @@ from typing import Any
 import ipywidgets as widgets
 from IPython.display import display
 
-from rlqueue.app import controls, inside_panels
+from rlqueue.app import controls, inside_panels, share
 from rlqueue.app.board import Board
 from rlqueue.app.guard import guarded, status_line
 from rlqueue.app.inside_figures import figures
 from rlqueue.app.inside_runs import Shown, short, slices
 from rlqueue.app.page import STATIC, AtRest, box, explained, page_box, slider
 from rlqueue.app.plot import Plots
+from rlqueue.app.sharing import Sharing
 from rlqueue.app.state import State, opened
 from rlqueue.scenario import Scenario
 
@@ -53,6 +54,7 @@ class Inside:
         self._loading = False
         self._status = status_line()
         self._board = Board(self.state, (*controls.MAIN, SCHEDULE), self._status, self._went, reset=self._first_seed)
+        self._share = Sharing(self._restored, self._status, {"csv": self._csv})
         self._rest = AtRest(self._failed)
         self._build()
         self._arrange()
@@ -65,6 +67,18 @@ class Inside:
 
     def _went(self, state: State, moved: controls.Control | None) -> None:
         self._go(state, self.seed, moved)
+
+    def _restored(self, query: str) -> None:
+        """A page has opened at an address that holds a scenario, and perhaps a seed."""
+        state, own = share.read(query, own=("seed",))
+        seed = own.get("seed", str(SEEDS[0]))
+        if seed not in map(str, SEEDS):
+            raise ValueError(f"seed={seed!r:.20} must be a whole number in [{SEEDS[0]}, {SEEDS[-1]}]")
+        self._go(state, int(seed))
+
+    def _csv(self) -> tuple[str, str]:
+        text = self.shown.run.steps.to_csv(index=False, lineterminator="\n")
+        return f"{self.state.scenario.name}-seed{self.seed}.csv", text
 
     def _reseeded(self, change: dict[str, Any]) -> None:
         if not self._loading:
@@ -110,6 +124,7 @@ class Inside:
     def _show(self, found: Shown, moved: controls.Control | None = None) -> None:
         self.shown = found
         self._board.show(self.state, moved)
+        self._share.query, self._share.stem = share.query(self.state, seed=self.seed), self.state.scenario.name
         self._loading = True
         self._seed.value = self.seed
         self._loading = False
@@ -153,7 +168,7 @@ class Inside:
         )
         self.box = page_box(
             [
-                self._board.header(),
+                self._board.header(self._share),
                 self._board.blocks(controls.MAIN),
                 minor,
                 self._status,

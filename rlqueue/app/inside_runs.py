@@ -83,11 +83,11 @@ def slices(scenario: Scenario, seed: int, steps: int = FULL_STEPS) -> Iterator[f
     limit, seconds = event_budget(scenario, steps), 0.0
     patience, step, since = limit // PATIENCE, 0, 0
     while True:
-        run = simulate_from(there, scenario, seed, min(limit, int(there.clock["events"]) + SLICE_EVENTS))
+        run = simulate_from(there, scenario, seed, min(limit, int(there.host["events"]) + SLICE_EVENTS))
         seconds += run.seconds
         if there.clock["step"] > step:
             step, since = int(there.clock["step"]), run.events
-        if there.clock["status"] != GOES_ON or run.events >= min(limit, since + patience):
+        if there.host["status"] != GOES_ON or run.events >= min(limit, since + patience):
             run = dataclasses.replace(run, seconds=seconds)
             yield Shown(scenario=scenario, run=run, closed=solve(scenario), full=True)
             return

@@ -73,8 +73,8 @@ def outcome(
     world = parameters.world(run_as, parameters.parameters(run_as, fidelity.steps, log_rollouts=False), seed)
     limit = event_budget(run_as, fidelity.steps)
     while True:
-        run = simulate_from(world, run_as, seed, int(min(limit, most_events, world.clock["events"] + SLICE_EVENTS)))
-        going_on, steps = world.clock["status"] == GOES_ON, int(world.clock["step"])
+        run = simulate_from(world, run_as, seed, int(min(limit, most_events, world.host["events"] + SLICE_EVENTS)))
+        going_on, steps = world.host["status"] == GOES_ON, int(world.clock["step"])
         if not going_on or run.events >= limit:
             break
         if run.events >= most_events:

@@ -27,6 +27,7 @@ from rlqueue.app.state import State
 from rlqueue.app.teach_figures import figures
 from rlqueue.app.walk import Reached
 from rlqueue.app.way_words import TEACH
+from rlqueue.scenario import Scenario
 
 TARGETS = [round(0.05 * place, 2) for place in range(1, 20)]
 FIRST_TARGET = 0.6
@@ -70,10 +71,14 @@ class Teach(Along):
             explained(self.against, "share of all-solved prompts or groups over the steps, drawn beside"),
         ])  # fmt: skip
         return [
-            self.board.header(), self.board.blocks(self.knobs), self.board.blocks(self.minor, "rlq-minor"), self.status,
+            self.board.header(self.sharing),
+            self.board.blocks(self.knobs), self.board.blocks(self.minor, "rlq-minor"), self.status,
             self.scrubbing(), self.how, self.numbers, self.verdict, self.plots, aim, self.ways, self.whole,
             self.folded(teach_words.assumptions(), about="learning"),
         ]  # fmt: skip
+
+    def has_what_it_shows(self, scenario: Scenario) -> bool:
+        return scenario.learning_logit_per_step > 0
 
     def _aimed(self, _: dict[str, Any]) -> None:
         self._came, self._found = {}, []

@@ -81,7 +81,7 @@ async def walk(scenario: Scenario, seed: int, show: Callable[[Walked], Any], *, 
     while True:
         events = min(limit, events + SLICE_EVENTS)
         run = await loop.run_in_executor(workers(), simulate_from, world, shortened, seed, events)
-        done = world.clock["status"] != GOES_ON or run.events >= limit
+        done = world.host["status"] != GOES_ON or run.events >= limit
         if done or (time.monotonic() - shown > SHOW_S and int(world.clock["step"]) >= BLOCKS):
             show(walked(run, scenario, done=bool(done)))
             shown = time.monotonic()
@@ -93,7 +93,7 @@ async def walk(scenario: Scenario, seed: int, show: Callable[[Walked], Any], *, 
 def walked(run: Run, scenario: Scenario, *, done: bool = True) -> Walked:
     """A run's steps in blocks. ``scenario``: what was asked for; the run's own may have its turns in one piece."""
     count = len(run.steps)
-    whole = run.world.clock["status"] != GOES_ON and run.stalled
+    whole = run.world.host["status"] != GOES_ON and run.stalled
     return Walked(
         scenario=scenario, seed=run.seed, blocks=_blocks(run, scenario), shares=run.solve_rate_shares, steps=count,
         asked=run.asked_steps, turns=run.scenario is scenario, stalled=run.stalled if whole else "", done=done,
@@ -183,7 +183,7 @@ async def reach(scenario: Scenario, seed: int, target: float, *, most_events: in
         there = run.solve_rate_means >= target
         if there.any():
             return _reached(run, scenario, int(there.argmax()))
-        if world.clock["status"] != GOES_ON:
+        if world.host["status"] != GOES_ON:
             why = run.stalled.rpartition(": ")[2] if run.stalled else f"ends at {run.solve_rate_means[-1]:.0%}"
             return Reached(steps=None, why=why)
         if run.events >= limit:

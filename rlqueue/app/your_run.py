@@ -64,9 +64,20 @@ class YourRun:
         )
         self._parts = {
             name: widgets.HTML()
-            for name in ("recognised", "verdict", "cards", "moves", "traps", "missing", "log", "configuration")
+            for name in (
+                "recognised",
+                "verdict",
+                "cards",
+                "moves",
+                "fitted",
+                "traps",
+                "missing",
+                "log",
+                "configuration",
+            )
         }
         self._plots = Plots(figures(self.found))
+        self._hidden = widgets.HTML(layout={"display": "none"})  # a style: what the log has nothing of takes no room
         self._arrange()
         self._show(self.found)
         guarded(self._pasted, self._took_text, self._status, _pastable)
@@ -118,15 +129,18 @@ class YourRun:
             self._framework.value = new.given.framework
         finally:
             self._loading = False
-        for name in ("recognised", "verdict", "cards", "moves", "traps", "missing"):
+        for name in ("recognised", "verdict", "cards", "moves", "fitted", "traps", "missing"):
             self._parts[name].value = getattr(words, name)(new)
             self._parts[name].layout.display = "" if self._parts[name].value else "none"
         self._parts["log"].value = words.log_values(new)
         self._parts["configuration"].value = words.configuration_values(new.reading)
         self._plots.layout.display = "" if new.measured is not None else "none"
-        for name, figure in figures(new).items():
-            (self._plots.remove_class if figure["data"] else self._plots.add_class)(f"rlq-no-{name}")
-        self._plots.update(figures(new), stamp=stamp(new))
+        drawn = figures(new)
+        empty = [name for name, figure in drawn.items() if not figure["data"]]
+        self._hidden.value = (
+            f"<style>{''.join(f'figure[data-plot={name}] {{display: none}}' for name in empty)}</style>"
+        )
+        self._plots.update(drawn, stamp=stamp(new))
 
     # What there is
 
@@ -152,8 +166,10 @@ class YourRun:
                 parts["recognised"],
                 parts["verdict"],
                 parts["cards"],
+                self._hidden,
                 self._plots,
                 parts["moves"],
+                parts["fitted"],
                 parts["traps"],
                 parts["missing"],
                 folds,

@@ -55,19 +55,18 @@ def targets_of(row: int, scenario: Scenario, wanted: Measurements) -> list[Targe
         spread = usual["share_spread" if share else "relative_spread"] if measured.spread is None else measured.spread
         if not 0 < spread < math.inf:
             raise ValueError(f"measurements: spread={spread:g} of {name} must be a finite number > 0")
-        of = _signed_wait if name == "trainer_wait_ratio" else MEASURES[name].of
         found.append(
-            Target(row=row, quantity=name, unit=MEASURES[name].unit, measured=value, spread=spread, share=share, of=of)
+            Target(
+                row=row,
+                quantity=name,
+                unit=MEASURES[name].unit,
+                measured=value,
+                spread=spread,
+                share=share,
+                of=MEASURES[name].of,
+            )
         )
     return found
-
-
-def _signed_wait(found: Outcome) -> float:
-    """The wait ratio, and below zero by how much the generator has to spare: a fit must feel its way out of "never waits"."""
-    point = found.point
-    if point.trainer_wait_ratio > 0:
-        return point.trainer_wait_ratio
-    return min(0.0, 1.0 - point.production_per_s / point.consumption_per_s)
 
 
 def _curve_targets(row: int, scenario: Scenario, given: object, spread: float) -> list[Target]:

@@ -4,12 +4,12 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rlqueue.frameworks.entries import Find
 from rlqueue.frameworks.facts import ORIGINS, Configuration, Fact, Given, facts
-from rlqueue.frameworks.recognise import documents, normal, recognised, variant_of
+from rlqueue.frameworks.recognise import KINDS, documents, normal, recognised, variant_of
 from rlqueue.frameworks.sizing import longest_context, sized_replica
 from rlqueue.frameworks.source import among, as_path, at_most, beside, checked_text, file_text
 from rlqueue.frameworks.tables import frameworks, rules, variants
@@ -86,21 +86,25 @@ def read(
     path = as_path(path_or_text)
     if path is None:
         return _read(str(path_or_text), among({}), "configuration", (framework, based_on, llm, variables))
-    return _read(file_text(path), beside(path), path.stem, (framework, based_on, llm, variables))
+    return _read(file_text(path), beside(path), path.name, (framework, based_on, llm, variables))
 
 
 def read_text(
     text: str, framework: str | None = None, *, files: Mapping[str, str] | None = None, name: str = "configuration",
     based_on: str | None = None, llm: str | None = None, variables: Mapping[str, str] | None = None,
 ) -> Reading:  # fmt: skip
-    """Read a configuration from text alone: it opens no file, and builds only upon ``files``, texts by name."""
+    """Read a configuration from text alone: it opens no file, and builds only upon ``files``, texts by name.
+
+    The ending of ``name`` says its format; without one it may be any. Otherwise as ``read``.
+    """
     return _read(text, among(files or {}), name, (framework, based_on, llm, variables))
 
 
 def _read(text: str, find: Find, name: str, wishes: tuple[str | None, str | None, str | None, Any]) -> Reading:
     framework, based_on, llm, variables = wishes
     given = dict(variables or {})
-    candidates = documents(checked_text(text), at_most(find, MOST_FILES), given)
+    path = PurePosixPath(name)
+    candidates = documents(checked_text(text), at_most(find, MOST_FILES), given, path.suffix.lower())
     framework, document = recognised(candidates, framework)
     configuration = Configuration(framework, document, given)
     variant = variant_of(framework, document, configuration.value)
@@ -113,7 +117,7 @@ def _read(text: str, find: Find, name: str, wishes: tuple[str | None, str | None
     told |= {key for each in variants(framework) for key in each.keys}
     knobs = [fact for knob, fact in found.items() if knob not in REPORTED and not knob.startswith("~")]
     return Reading(
-        name=name,
+        name=path.stem if path.suffix.lower() in KINDS else name,
         framework=framework,
         title=frameworks()[framework],
         variant=variant.title,

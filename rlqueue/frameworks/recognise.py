@@ -13,8 +13,12 @@ SURE_OF_PROGRAM = 3
 """A program's name weighs as much as so many keys."""
 
 
-def documents(text: str, find: Find, given: Mapping[str, str]) -> dict[str, Document | ValueError]:
-    """The text as each format, or why it is none."""
+KINDS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".sh": "shell", ".py": "python"}
+"""Formats by a file's ending; any other text may be any of them."""
+
+
+def documents(text: str, find: Find, given: Mapping[str, str], ending: str) -> dict[str, Document | ValueError]:
+    """The text as each format that it may have by its file's ending, or why it is none."""
     readers = {
         "toml": lambda: toml_text.document(text, find),
         "yaml": lambda: hydra.document(text, find),
@@ -23,6 +27,8 @@ def documents(text: str, find: Find, given: Mapping[str, str]) -> dict[str, Docu
     }
     found: dict[str, Document | ValueError] = {}
     for kind, read in readers.items():
+        if KINDS.get(ending, kind) != kind:
+            continue
         try:
             found[kind] = read()
         except ValueError as refusal:
@@ -47,8 +53,8 @@ def recognised(candidates: Mapping[str, Document | ValueError], framework: str |
     best: tuple[int, str, Document] | None = None
     for name in frameworks() if framework is None else [framework]:
         for kind in formats(name):
-            document = candidates[kind]
-            if isinstance(document, ValueError):
+            document = candidates.get(kind)
+            if document is None or isinstance(document, ValueError):
                 continue
             keys = sum(normal(key, name) is not None for key in document.entries)
             words = {part for program in document.programs for part in re.split(r"[/.]", program)} | {
@@ -60,15 +66,15 @@ def recognised(candidates: Mapping[str, Document | ValueError], framework: str |
                 best = (score, name, document)
     if best is not None:
         return best[1], best[2]
-    if framework is not None:
-        reasons = {kind: candidates[kind] for kind in formats(framework)}
-        said = next((str(reason) for reason in reasons.values() if isinstance(reason, ValueError)), "")
-        raise ValueError(
-            f"framework={framework!r}: no key of {frameworks()[framework]} is in this text{said and ': ' + said}"
-        )
+    refusals = {kind: refusal for kind, refusal in candidates.items() if isinstance(refusal, ValueError)}
+    if len(refusals) == len(candidates) == 1:
+        raise next(iter(refusals.values()))
+    said = "; ".join(
+        f"as {kind}: {str(refusal).removeprefix('configuration ')[:100]}" for kind, refusal in refusals.items()
+    )
+    whose = frameworks()[framework] if framework else "any framework"
     raise ValueError(
-        f"configuration is of no known framework: none of its keys is known to {', '.join(frameworks().values())}"
-        " (name one with framework=)"
+        f"configuration is of no known framework: it holds no key of {whose} ({said or 'name one with framework='})"
     )
 
 

@@ -6,15 +6,15 @@ variable.
 """
 
 import re
-import time
 from dataclasses import dataclass, field
 
 from tree_sitter import Language, Node, Parser
 
 from rlqueue.frameworks.arithmetic import computed
 
-MOST_SECONDS = 3.0
-"""The parser is quadratic in some malformed scripts."""
+MOST_BYTES = 60_000
+MOST_BRACKETS = 2000
+"""Of ``( ) [ | <``, in which the parser's time grows with their square and worse where a script is malformed."""
 MOST_WORDS = 50_000
 MOST_CHARACTERS = 20_000
 MOST_DEEP = 60
@@ -45,42 +45,29 @@ def script(text: str, given: dict[str, str] | None = None) -> Script:
     """The commands and variables of a script. ``given`` are variables set outside, which ``${NAME:-default}`` heeds.
 
     Raises:
-        ValueError: the parser gives up, or the script's words outgrow any script.
+        ValueError: it is longer, more bracketed, or comes to more words than any script.
     """
     data = text.encode()
-    if len(data) > MOST_SECONDS * 500_000:
-        raise ValueError(f"a script must have <= {MOST_SECONDS * 500_000:,.0f} bytes")
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"a script must have <= {MOST_BYTES:,} bytes")
+    if sum(text.count(sign) for sign in "()[|<") > MOST_BRACKETS:
+        raise ValueError(f"a script must have <= {MOST_BRACKETS:,} brackets and pipes")
     return _Reader(data, given or {}).read()
-
-
-def _parsed(data: bytes) -> Node:
-    import tree_sitter_bash
-
-    until = time.monotonic() + MOST_SECONDS
-    parser = Parser(Language(tree_sitter_bash.language()))
-    try:
-        tree = parser.parse(
-            lambda offset, _: data[offset : offset + 65_536], progress_callback=lambda *_: time.monotonic() > until
-        )
-    except ValueError:
-        raise ValueError(f"the script cannot be parsed within {MOST_SECONDS:g} s: it is malformed") from None
-    return tree.root_node
 
 
 class _Reader:
     def __init__(self, data: bytes, given: dict[str, str]) -> None:
-        self.root = _parsed(data)
+        import tree_sitter_bash
+
+        self.root = Parser(Language(tree_sitter_bash.language())).parse(data).root_node
         self.given = given
         self.script = Script(variables={name: [Word(text=value, line=0)] for name, value in given.items()})
         self.words = 0
-        self.until = time.monotonic() + MOST_SECONDS
 
     def read(self) -> Script:
         left = [(self.root, 0)]
         while left:
             node, branch = left.pop()
-            if time.monotonic() > self.until:
-                raise ValueError(f"the script cannot be read within {MOST_SECONDS:g} s")
             if node.type == "command":
                 self._command(node, branch)
             elif node.type == "variable_assignment":

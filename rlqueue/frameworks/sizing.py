@@ -21,7 +21,8 @@ def sized_replica(found: Mapping[str, Fact]) -> Fact | None:
     None where nothing is to be sized.
     """
     shape, said = _llm(found), found.get("gpus_per_replica")
-    if shape is None or (said is not None and said.origin == "read") or "max_response_tokens" not in found:
+    lengths_known = "mean_prompt_tokens" in found and "max_response_tokens" in found
+    if shape is None or (said is not None and said.origin == "read") or not lengths_known:
         return None
     numbers = [found[knob].value for knob in ("mean_prompt_tokens", "max_response_tokens", "memory_fraction")]
     numbers.append(found["activation_bytes_per_gpu"].value)

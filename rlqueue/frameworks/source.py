@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 
 from rlqueue.frameworks.entries import Find
 
-MOST_CHARACTERS = 1_000_000
+MOST_CHARACTERS = 250_000
 """Real configurations have some ten thousand characters; parsers of what people write need a bound."""
 SUFFIXES = (".toml", ".yaml", ".yml", ".sh", ".py", ".txt")
 _INCLUDED = (".toml", ".yaml", ".yml")

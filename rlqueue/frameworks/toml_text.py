@@ -8,6 +8,7 @@ from rlqueue.frameworks.entries import Document, Find, flattened
 
 MOST_DEEP = 8
 """Files that build upon each other, at most."""
+MOST_SQUARED_DOTS = 2_000_000
 _HEADER = re.compile(r"\s*\[\[?\s*([^\[\]#]+?)\s*\]\]?")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"\n]*"|'[^'\n]*')(?:\s*\.\s*(?:[\w-]+|"[^"\n]*"|'[^'\n]*'))*)\s*=""")
 _BASE = re.compile(r"@\s*(\S+\.toml)\s*$")
@@ -45,6 +46,9 @@ def document(text: str, find: Find, file: str = "", depth: int = 0) -> Document:
 
 
 def _values(text: str) -> dict[str, Any]:
+    # tomllib's time and memory grow with the square of a key's parts.
+    if sum(line.count(".") ** 2 for line in text.split("\n")) > MOST_SQUARED_DOTS:
+        raise ValueError("configuration is not bearable TOML: its keys have too many parts")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

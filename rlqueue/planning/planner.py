@@ -65,8 +65,13 @@ class Plan:
 
     @property
     def runner_up(self) -> Option | None:
-        """The least loss after the plan's among those that keep the limits."""
-        return next((each for each in self.options[1:] if each.kept), None)
+        """The least loss of those that keep the limits and differ from the plan by more than the budget on paper."""
+        best = self.best.scenario
+        return next(
+            (each for each in self.options[1:] if each.kept and
+             (each.scenario.schedule, each.scenario.generator_gpus, each.scenario.concurrency)
+             != (best.schedule, best.generator_gpus, best.concurrency)), None,
+        )  # fmt: skip
 
     @property
     def own(self) -> Option | None:

@@ -24,7 +24,7 @@ AGAIN = 2
 """Times that a winner may bring its own neighbours, or a search without a winner goes on."""
 AS_GOOD = 0.005
 """A plan that loses less than this, and that the seeds do not tell from the best, is as good: no reason to go far."""
-DECIDING_EVENTS = 60_000_000
+DECIDING_EVENTS = 40_000_000
 """Beyond so many events of deciding runs, all turns of a rollout are taken in one."""
 CONFIDENCE = 0.95
 WORDS = {
@@ -168,10 +168,10 @@ class Final:
             return None
         best = min(good, key=lambda row: self.search.loss(means[row]))
         same = [row for row in good if self._as_good(row, best)]
-        schedule = self.search.grid.table["schedule"]
+        table, own = self.search.grid.table, self.search.grid.scenario
         return min(same, key=lambda row: (
-            row != self.own, schedule[row] != self.search.grid.scenario.schedule, means[row]["staleness_versions"],
-            self.search.loss(means[row]),
+            row != self.own, table["schedule"][row] != own.schedule, round(means[row]["staleness_versions"], 2),
+            table["max_staleness"][row], self.search.loss(means[row]),
         ))  # fmt: skip
 
     def _keeps_whole(self, row: int) -> bool:

@@ -1,6 +1,7 @@
 """Requests on replicas: joining and leaving the continuous batch, prefill, KV memory, preemption.
 
-Every function takes the world ``w`` and numbers of slots ``i`` and replicas ``ri``; the moment is ``clock(w).now``.
+Every function takes the world ``w`` and numbers of slots ``i`` and replicas ``ri``; the moment is ``clock(w).now``. What
+belongs to one rollout takes its own tenant's world; what concerns replicas may have anyone's.
 """
 
 import math
@@ -21,6 +22,7 @@ from rlqueue.simulation.memory import (
     clock,
     group_at,
     heap_of,
+    host,
     key,
     list_at,
     loads_at,
@@ -28,6 +30,7 @@ from rlqueue.simulation.memory import (
     replica_at,
     request_at,
     slot_at,
+    world_of,
 )
 from rlqueue.simulation.replica import bring_to, time_for
 from rlqueue.simulation.solve_rate import solves
@@ -38,10 +41,10 @@ RANK_START, RANK_PREFILL, RANK_TOOL = range(3)
 @njit
 def set_timer(w, kind, time, i):
     """Ring at ``time`` for slot i; equal times ring in order of kind, then of setting."""
-    z = clock(w)
-    z.next_timer += 1
-    heap_push(w.timers, z.timers, time, (kind << 56) + z.next_timer, i)
-    z.timers += 1
+    b = host(w)
+    b.next_timer += 1
+    heap_push(w.timers, b.timers, time, (kind << 56) + b.next_timer, i)
+    b.timers += 1
 
 
 @njit
@@ -53,22 +56,22 @@ def catch_up(w, ri):
 @njit
 def reschedule(w, ri):
     """Note that what comes next on a replica must be found anew; done once after all that happens at this moment."""
-    r, z = replica_at(w, ri), clock(w)
+    r, b = replica_at(w, ri), host(w)
     if not r.changed:
         r.changed = 1
-        changed_at(w, z.changed).number = ri
-        z.changed += 1
+        changed_at(w, b.changed).number = ri
+        b.changed += 1
 
 
 @njit
 def plan(w):
     """Find what comes next on the replicas on which something has changed."""
-    z = clock(w)
-    for n in range(z.changed):
+    b = host(w)
+    for n in range(b.changed):
         ri = changed_at(w, n).number
         replica_at(w, ri).changed = 0
         find_next(w, ri)
-    z.changed = 0
+    b.changed = 0
 
 
 @njit
@@ -144,11 +147,12 @@ def join(w, i):
     q.end = r.clock + q.left
     r.context += q.context
     q.context -= r.clock
-    z.joined += 1
-    q.joined = z.joined
+    b = host(w)
+    b.joined += 1
+    q.joined = b.joined
     heap_push(heap_of(w, q.replica), r.k, q.end, q.joined, i)
     r.k += 1
-    z.running += 1
+    b.running += 1
 
 
 @njit
@@ -161,7 +165,7 @@ def leave(w, i, place):
     q.left = max(0.0, q.end - r.clock)
     r.k -= 1
     r.context = r.context - q.context if r.k > 0 else 0.0
-    clock(w).running -= 1
+    host(w).running -= 1
 
 
 @njit
@@ -187,7 +191,7 @@ def start_waiting(w, ri):
         if i < 0 or not fits(w, r, slot_at(w, i).context):
             return
         list_remove(w, state.WAIT_LISTS + ri, i)
-        join(w, i)
+        join(world_of(w, i), i)
 
 
 @njit
@@ -251,13 +255,13 @@ def preempt(w, ri):
         if request_at(w, ri, place).order > request_at(w, ri, youngest).order:
             youngest = place
     i = request_at(w, ri, youngest).slot
-    q = slot_at(w, i)
+    q, own = slot_at(w, i), world_of(w, i)
     leave(w, i, youngest)
-    again(w, q)
+    again(own, q)
     q.preempted += 1
-    clock(w).preempted += 1
+    clock(own).preempted += 1
     if params(w).apart:
-        to_prefill_server(w, i)
+        to_prefill_server(own, i)
     else:
         q.state = state.KV_WAIT
         list_prepend(w, state.WAIT_LISTS + ri, i)

@@ -5,7 +5,19 @@ import math
 from numba import njit
 
 from rlqueue.simulation import draws, state
-from rlqueue.simulation.memory import clock, cohort_at, course_at, group_at, key, params, queue_at, waiting_retry_at
+from rlqueue.simulation.memory import (
+    clock,
+    cohort_at,
+    course_at,
+    group_at,
+    host,
+    key,
+    params,
+    queue_at,
+    tenants_of,
+    waiting_retry_at,
+    world_at,
+)
 from rlqueue.simulation.prompts import choose, observe, release
 from rlqueue.simulation.rollout import dispatch_rollout, kill_marked, tick
 
@@ -42,42 +54,93 @@ def admit(w):
     g.version, g.ended_version, g.finished_version, g.trained_version = state.NO_VERSION, state.NO_VERSION, -1, -1
     g.cohort, g.fate, g.step = state.NONE, state.IN_FLIGHT, -1
     if p.surplus == 0.0 or draws.uniform(key(w, draws.SURPLUS), z.groups, 0, 0) >= p.surplus:
-        g.cohort = z.fill
+        g.cohort, z.cohorts = z.fill, max(z.cohorts, z.fill)
         cohort_at(w, z.fill).members += 1
         z.counted += 1
     z.current, z.sent = z.groups, 0
     z.groups += 1
 
 
+@njit(inline="always")
+def dispatch_next(w):
+    """Give a free slot to a rollout: one to be dispatched again, else of the last group, else of a new one.
+
+    Returns what keeps the slot from being used, or NOTHING; where there is no room for a new group, ``status`` says so.
+    """
+    z, p = clock(w), params(w)
+    if z.trainer_holds:
+        return state.DRAINING
+    if z.trainer == state.NOT_BEGUN:
+        return state.ASLEEP
+    while z.retries > 0:
+        row = waiting_retry_at(w, z.retry_head)
+        z.retry_head = (z.retry_head + 1) % w.retry_room
+        z.retries -= 1
+        if group_at(w, row.group).fate == state.IN_FLIGHT:
+            dispatch_rollout(w, row.group, row.rollout, row.attempt, row.starts)
+            return state.NOTHING
+    if z.current == state.NONE:
+        if z.groups + 1 >= w.groups_room or z.cohorts + 2 >= w.cohorts_room:
+            host(w).status = state.NO_ROOM
+            return state.ASLEEP
+        if not may_admit(w):
+            return state.BUDGET_FULL
+        admit(w)
+    number, rollout = z.current, z.sent
+    z.sent += 1
+    if z.sent == p.group_size:
+        z.current = state.NONE
+    dispatch_rollout(w, number, rollout, 0, 0)
+    return state.NOTHING
+
+
 @njit
 def dispatch(w):
-    """Fill free slots: first rollouts to be dispatched again, then the rest of the last group, then new groups."""
-    z, p = clock(w), params(w)
-    cause = state.NOTHING
-    while z.free_slots > 0:
-        if z.trainer_holds:
-            cause = state.DRAINING
+    """Fill free slots, of a run without other tenants."""
+    b, cause = host(w), state.NOTHING
+    while b.free_slots > 0 and cause == state.NOTHING:
+        cause = dispatch_next(w)
+    if b.status == state.GOES_ON:
+        note_cause(w, cause)
+
+
+@njit
+def share_out(w):
+    """Fill free slots one by one: each goes to the tenant with the fewest rollouts in flight that can use it.
+
+    Among equals it goes to the one that was served least recently.
+    """
+    b = host(w)
+    if b.free_slots == 0:
+        return
+    for tenant in range(tenants_of(w)):
+        clock(world_at(w, tenant)).refused = state.NOTHING
+    while b.free_slots > 0:
+        chosen = state.NONE
+        for tenant in range(tenants_of(w)):
+            z = clock(world_at(w, tenant))
+            if z.refused == state.NOTHING:
+                best = clock(world_at(w, max(chosen, 0)))
+                if chosen == state.NONE or (z.flight, z.served) < (best.flight, best.served):
+                    chosen = tenant
+        if chosen == state.NONE:
             break
-        if z.retries > 0:
-            row = waiting_retry_at(w, z.retry_head)
-            z.retry_head = (z.retry_head + 1) % w.retry_room
-            z.retries -= 1
-            if group_at(w, row.group).fate == state.IN_FLIGHT:
-                dispatch_rollout(w, row.group, row.rollout, row.attempt, row.starts)
-            continue
-        if z.current == state.NONE:
-            if z.groups + 1 >= w.groups_room or z.fill + 2 >= w.cohorts_room:
-                z.status = state.NO_ROOM
-                return
-            if not may_admit(w):
-                cause = state.BUDGET_FULL
-                break
-            admit(w)
-        number, rollout = z.current, z.sent
-        z.sent += 1
-        if z.sent == p.group_size:
-            z.current = state.NONE
-        dispatch_rollout(w, number, rollout, 0, 0)
+        own = world_at(w, chosen)
+        clock(own).refused = dispatch_next(own)
+        if b.status != state.GOES_ON:
+            return
+        if clock(own).refused == state.NOTHING:
+            b.served += 1
+            clock(own).served = b.served
+    for tenant in range(tenants_of(w)):
+        own = world_at(w, tenant)
+        note_cause(own, clock(own).refused if b.free_slots > 0 else state.NOTHING)
+
+
+@njit
+def note_cause(w, cause):
+    """What keeps free slots from being used, from now on."""
+    z = clock(w)
     if cause != z.cause:
         tick(w)
         z.cause = cause

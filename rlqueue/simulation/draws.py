@@ -18,9 +18,9 @@ CAUSES = (
 ) = range(len(CAUSES))  # fmt: skip
 
 
-def keys(seed: int) -> np.ndarray:
-    """One 64-bit key per cause, spawned from the seed."""
-    spawned = np.random.SeedSequence(seed).spawn(len(CAUSES))
+def keys(seed: int, tenant: int = 0) -> np.ndarray:
+    """One 64-bit key per cause, spawned from the seed; tenants after the first have keys of their own from the same seed."""
+    spawned = np.random.SeedSequence(seed, spawn_key=(tenant,) if tenant else ()).spawn(len(CAUSES))
     return np.array([each.generate_state(1, np.uint64)[0] for each in spawned], np.uint64)
 
 

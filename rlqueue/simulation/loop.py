@@ -18,22 +18,26 @@ from rlqueue.simulation.batch import (
     start_waiting,
     unbind,
 )
-from rlqueue.simulation.batches import dispatch, finish
+from rlqueue.simulation.batches import dispatch, finish, share_out
 from rlqueue.simulation.heaps import heap_remove, list_append, list_remove
 from rlqueue.simulation.memory import (
     clock,
     ends_at,
     group_at,
+    host,
     list_at,
     params,
     point_at,
     replica_at,
     request_at,
     slot_at,
+    tenants_of,
     timer_at,
+    world_at,
+    world_of,
 )
 from rlqueue.simulation.rollout import begin_tool_call, begin_turn, create, fail, grant_places, log, vacate
-from rlqueue.simulation.trainer import look, ring
+from rlqueue.simulation.trainer import look, ring, serve
 from rlqueue.stamp import source_stamp
 
 
@@ -63,16 +67,22 @@ def end_rollout(w, i):
 @njit
 def replica_event(w, ri):
     """A segment ends on a replica, or its KV memory is full."""
-    z, p, r = clock(w), params(w), replica_at(w, ri)
+    r = replica_at(w, ri)
     catch_up(w, ri)
     if r.overflow:
         preempt(w, ri)
         return
     i = request_at(w, ri, 0).slot
-    q = slot_at(w, i)
     leave(w, i, 0)
     start_waiting(w, ri)
     reschedule(w, ri)
+    end_segment(world_of(w, i), i)
+
+
+@njit
+def end_segment(w, i):
+    """A rollout has sampled its turn."""
+    z, p, q = clock(w), params(w), slot_at(w, i)
     z.decoded_tokens += q.segment
     q.turn += 1
     q.left = q.segment
@@ -93,11 +103,17 @@ def replica_event(w, ri):
 @njit
 def timer_event(w):
     """A sandbox has started or failed, a prefill server is done, or a tool call of random length has ended."""
-    z, p = clock(w), params(w)
+    b = host(w)
     i, kind = timer_at(w, 0).slot, timer_at(w, 0).order >> 56
-    heap_remove(w.timers, z.timers, 0)
-    z.timers -= 1
-    q = slot_at(w, i)
+    heap_remove(w.timers, b.timers, 0)
+    b.timers -= 1
+    timer_rings(world_of(w, i), i, kind)
+
+
+@njit
+def timer_rings(w, i, kind):
+    """The same, for the rollout in slot i."""
+    z, p, q = clock(w), params(w), slot_at(w, i)
     if kind == RANK_START:
         if not q.fails:
             q.ready = z.now
@@ -119,9 +135,27 @@ def timer_event(w):
 @njit
 def settle(w):
     """After each event: the trainer first, then dispatch; then what comes next on each replica."""
-    look(w)
-    dispatch(w)
+    if tenants_of(w) == 1:
+        look(w)
+        serve(w)
+        dispatch(w)
+    else:
+        for tenant in range(tenants_of(w)):
+            look(world_at(w, tenant))
+        serve(w)
+        share_out(w)
     plan(w)
+
+
+@njit
+def halts(w, log_rollouts):
+    """Why the loop must come back before the next event: no room for what that may note, or a step that never ends."""
+    z = clock(w)
+    if z.spans + 2 >= w.spans_room or z.step + 1 >= w.steps_room:
+        return state.NO_ROOM
+    if log_rollouts and z.rollouts + w.slots_room >= w.rollouts_room:
+        return state.NO_ROOM
+    return state.FRUITLESS if host(w).events >= z.step_limit else state.GOES_ON
 
 
 @njit
@@ -135,10 +169,10 @@ def sample(w):
             row.running, row.version = kept.running, kept.version
         z.series //= 2
         z.stride *= 2
-    if z.events & (z.stride - 1) == 0:
+    if host(w).events & (z.stride - 1) == 0:
         row = point_at(w, z.series)
         row.time, row.flight, row.queued = z.now, z.flight, z.queue_end - z.queue_head
-        row.running, row.version = z.running, z.version
+        row.running, row.version = host(w).running, z.version
         z.series += 1
 
 
@@ -148,27 +182,26 @@ def compiled(stamp):
     @njit(cache=True, nogil=True)
     def advance(w, limit):
         """Let events happen until the run is over, ``limit`` of them have happened in all, room runs out, or none is left."""
-        z, p = clock(w), params(w)
-        z.status, z.sources = state.GOES_ON, stamp
+        z, b, tenants, log_rollouts = clock(w), host(w), tenants_of(w), params(w).log_rollouts != 0
+        b.status, b.sources = state.GOES_ON, stamp
         settle(w)
-        while z.status == state.GOES_ON:
-            if z.trainer == state.OVER:
-                z.status = state.DONE
+        while b.status == state.GOES_ON:
+            if b.unfinished == 0:
+                b.status = state.DONE
                 break
-            if z.spans + 2 >= w.spans_room or (p.log_rollouts and z.rollouts + w.slots_room >= w.rollouts_room):
-                z.status = state.NO_ROOM
+            for tenant in range(tenants):
+                b.status = max(b.status, halts(world_at(w, tenant), log_rollouts))
+            if b.status != state.GOES_ON or b.events >= limit:
                 break
-            if z.events >= limit:
-                break
-            if z.events >= z.step_limit:
-                z.status = state.FRUITLESS
-                break
-            # Ties: trainer, replicas by number, timers by kind, tool calls, rewards
-            time, what = z.trainer_at, 0
+            # Ties: trainer by tenant, replicas by number, timers by kind, tool calls, rewards
+            time, what, who = z.trainer_at, 0, 0
+            for tenant in range(1, tenants):
+                if clock(world_at(w, tenant)).trainer_at < time:
+                    time, who = clock(world_at(w, tenant)).trainer_at, tenant
             ends = ends_at(w, 1)
             if ends.value < time:
                 time, what = ends.value, 1
-            if z.timers > 0 and timer_at(w, 0).at < time:
+            if b.timers > 0 and timer_at(w, 0).at < time:
                 time, what = timer_at(w, 0).at, 2
             tool, reward = list_at(w, state.TOOL_LIST).head, list_at(w, state.REWARD_LIST).head
             if tool >= 0 and slot_at(w, tool).at < time:
@@ -176,27 +209,29 @@ def compiled(stamp):
             if reward >= 0 and slot_at(w, reward).at < time:
                 time, what = slot_at(w, reward).at, 4
             if time == math.inf:
-                z.status = state.STUCK
+                b.status = state.STUCK
                 break
-            z.now = time
-            z.events += 1
+            for tenant in range(tenants):
+                clock(world_at(w, tenant)).now = time
+            b.events += 1
             if what == 1:
                 replica_event(w, ends.leaf)
             elif what == 3:
                 list_remove(w, state.TOOL_LIST, tool)
-                begin_turn(w, tool)
+                begin_turn(world_of(w, tool), tool)
             elif what == 0:
-                ring(w)
+                ring(world_at(w, who))
             elif what == 2:
                 timer_event(w)
             else:
                 list_remove(w, state.REWARD_LIST, reward)
-                end_rollout(w, reward)
-            if z.trainer != state.OVER:
+                end_rollout(world_of(w, reward), reward)
+            if b.unfinished > 0:
                 settle(w)
-            if z.events & (z.stride - 1) == 0:
-                sample(w)
-        return z.status
+            if b.events & (z.stride - 1) == 0:
+                for tenant in range(tenants):
+                    sample(world_at(w, tenant))
+        return b.status
 
     return advance
 

@@ -2,13 +2,14 @@
 the events themselves (numba counts references to each array at each call).
 
 ``World`` owns the arrays; its record ``addresses`` holds where each begins and how many rows it has. ``record_at`` reads a row
-by its address: there is no bounds check, and nothing may use a record of addresses after its arrays have gone.
+by its address: there is no bounds check, and nothing may use a record of addresses after its arrays have gone. Tenants have
+a world each, in which the arrays that they share are the same ones; their records of addresses lie in one table.
 """
 
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from rlqueue.simulation import state
 
@@ -27,11 +28,14 @@ def record_at(_typing_context, address, index, dtype):  # noqa: ARG001
 
 
 class World:
-    """All arrays of one run, and where they are."""
+    """All arrays of one tenant's run, and where they are; ``table`` has the addresses of all tenants."""
 
-    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
+    def __init__(self, arrays: dict[str, np.ndarray], table: np.ndarray | None = None, tenant: int = 0) -> None:
         self.arrays = arrays
-        self.addresses = np.zeros(1, ADDRESSES)
+        self.table = np.zeros(1, ALONE) if table is None else table
+        self.addresses = self.table[tenant : tenant + 1]
+        if self.table.dtype == ADDRESSES:
+            self.addresses["table"], self.addresses["tenants"] = self.table.ctypes.data, self.table.size
         self._point()
 
     def _point(self) -> None:
@@ -46,22 +50,31 @@ class World:
 
     def make_room(self) -> None:
         """Twice the room for those arrays that grow with the run and are more than half full."""
-        for name, count in state.GROWING.items():
+        for name, (count, rows) in state.GROWING.items():
             old = self.arrays[name]
-            if 2 * int(self.clock[count]) >= old.size > 0:
-                self.arrays[name] = np.zeros(
-                    2 * old.size, old.dtype
-                )  # joined arrays would have anything between fields
+            if 2 * rows * int(self.clock[count]) >= old.size > 0:
+                self.arrays[name] = np.zeros(2 * old.size, old.dtype)  # joined ones would have anything between fields
                 self.arrays[name][: old.size] = old
         self._point()
 
     @property
     def clock(self) -> np.void:
-        """The state of the whole run."""
+        """The state of the tenant's run."""
         return self.arrays["clock"][0]
 
+    @property
+    def host(self) -> np.void:
+        """The state of what tenants share."""
+        return self.arrays["host"][0]
 
-ADDRESSES = np.dtype([(name, "i8") for each in state.ARRAYS for name in (each, f"{each}_room")], align=True)
+
+ALONE = np.dtype([(name, "i8") for each in state.ARRAYS for name in (each, f"{each}_room")], align=True)
+"""Addresses of a run without other tenants: a type of its own, for which the loop is compiled without looking for any."""
+
+ADDRESSES = np.dtype([("table", "i8"), ("tenants", "i8"), *ALONE.descr], align=True)
+"""With those of the other tenants. It begins otherwise: numba takes a record that only goes on longer for the same type."""
+
+HOST = state.HOST
 
 CLOCK, PARAMS, SLOT, REPLICA, GROUP, COHORT = (
     state.CLOCK, state.PARAMS, state.SLOT, state.REPLICA, state.GROUP, state.COHORT,
@@ -84,6 +97,39 @@ ENTRY_BYTES = ENTRY.itemsize
 @njit
 def clock(w):
     return record_at(w.clock, 0, CLOCK)
+
+
+@njit
+def host(w):
+    return record_at(w.host, 0, HOST)
+
+
+def tenants_of(w):
+    """How many there are; called from compiled code only."""
+    raise NotImplementedError
+
+
+def world_at(w, tenant):
+    """The world of a tenant; called from compiled code only."""
+    raise NotImplementedError
+
+
+@overload(tenants_of, inline="always")
+def _tenants_of(w):
+    return (lambda w: w.tenants) if "tenants" in w.fields else (lambda w: 1)  # noqa: ARG005
+
+
+@overload(world_at, inline="always")
+def _world_at(w, tenant):  # noqa: ARG001
+    if "tenants" in w.fields:
+        return lambda w, tenant: record_at(w.table, tenant, ADDRESSES)
+    return lambda w, tenant: w  # noqa: ARG005
+
+
+@njit
+def world_of(w, i):
+    """The world of the tenant whose rollout is in slot i."""
+    return world_at(w, slot_at(w, i).tenant)
 
 
 @njit

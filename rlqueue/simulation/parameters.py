@@ -11,7 +11,7 @@ from rlqueue.inference import touched_ratio
 from rlqueue.rates import prefill_s_per_token, rates
 from rlqueue.scenario import Scenario
 from rlqueue.simulation import draws, solve_rate, state
-from rlqueue.simulation.memory import World
+from rlqueue.simulation.memory import ADDRESSES, ALONE, World
 
 SERIES_POINTS = 4096  # of the series over time; thinned to half whenever it is full
 FRUITLESS_EVENTS_PER_EXPECTED = 100
@@ -90,10 +90,11 @@ def parameters(scenario: Scenario, steps: int, *, log_rollouts: bool) -> np.ndar
         "learning": s.learning_logit_per_step,
         "transfer": s.learning_transfer,
         "staleness_half": s.learning_staleness_half,
-        "step_events": step_events(s, steps),
+        "step_events": s.tenants * step_events(s, steps),
         # The trainer
         "train_s_per_token": known["train_gpu_s"] / s.trained_tokens_per_step / gpus,
         "train_fixed_s": s.trainer_overhead_s,
+        "switch_s": s.adapter_switch_s,
         "sync_s": s.weight_sync_s,
         "evaluate_every": s.evaluate_every_steps,
         "evaluation_s": s.evaluation_s,
@@ -146,11 +147,11 @@ def step_events(scenario: Scenario, steps: int) -> int:
     return int(1e5 + FRUITLESS_EVENTS_PER_EXPECTED * events_per_rollout(scenario, steps) * rollouts)
 
 
-def _prompts(scenario: Scenario, seed: int) -> np.ndarray:
+def _prompts(scenario: Scenario, seed: int, tenant: int) -> np.ndarray:
     """The pool at the start; where it is endless and learning has an effect, prompts that stand for it."""
     if not scenario.pool_prompts and not scenario.learning_logit_per_step:
         return np.zeros(0, state.PROMPT)
-    odds = solve_rate.pool(scenario, seed)
+    odds = solve_rate.pool(scenario, seed, tenant)
     prompts = np.zeros(odds.size, state.PROMPT)
     prompts["odds"] = prompts["start_odds"] = odds
     prompts["turn"] = np.arange(odds.size) / odds.size
@@ -176,17 +177,24 @@ def _tree(values: np.ndarray, *, of_sums: bool = False) -> np.ndarray:
     return tree
 
 
+def worlds(scenario: Scenario, params: np.ndarray, seed: int) -> list[World]:
+    """The empty worlds of all tenants at time 0, with what they share in common."""
+    shared = _shared(scenario, params)
+    table = np.zeros(scenario.tenants, ADDRESSES if scenario.tenants > 1 else ALONE)
+    return [World(shared | _own(scenario, params, seed, tenant), table, tenant) for tenant in range(scenario.tenants)]
+
+
 def world(scenario: Scenario, params: np.ndarray, seed: int) -> World:
-    """The empty world at time 0."""
+    """The same of a run that has no other tenants."""
+    (only,) = worlds(scenario, params, seed)
+    return only
+
+
+def _shared(scenario: Scenario, params: np.ndarray) -> dict[str, np.ndarray]:
     p = params[0]
     slots, standing, everyone = int(p["concurrency"]), int(p["replicas"]), int(p["replicas"] + p["lent"])
-    clock = np.zeros(1, state.CLOCK)
-    clock["current"], clock["free_slots"], clock["stride"], clock["series"] = state.NONE, slots, 1, 1
-    clock["trainer"], clock["trainer_at"] = state.WAITING, math.inf
-    clock["odds"] = math.exp(scenario.solve_rate_logit_shift)
-    clock["step_limit"] = p["step_events"] if p["learns"] else NO_LIMIT
-    prompts, adaptive = _prompts(scenario, seed), scenario.sampler == "adaptive"
-    pool = prompts[: scenario.pool_prompts]
+    host = np.zeros(1, state.HOST)
+    host["free_slots"], host["unfinished"], host["loaded"] = slots, scenario.tenants, state.NONE
     replicas = np.zeros(everyone, state.REPLICA)
     replicas["open"][:standing] = 1
     replicas["due"] = math.inf
@@ -194,39 +202,52 @@ def world(scenario: Scenario, params: np.ndarray, seed: int) -> World:
     free["number"] = np.arange(slots)[::-1]
     lists = np.zeros(state.WAIT_LISTS + everyone, state.LIST)
     lists["head"] = lists["tail"] = state.NONE
+    return {
+        "params": params,
+        "host": host,
+        "solve_rates": solve_rate.table(scenario).view(state.RATE),
+        "iterations": iterations(scenario),
+        "course": course(scenario, int(p["steps"])),
+        "slots": np.zeros(slots, state.SLOT),
+        "free": free,
+        "replicas": replicas,
+        "heap": np.zeros(everyone * int(p["heap_room"]), state.ENTRY),
+        "ends": _tree(np.full(everyone, math.inf)),
+        "loads": _tree(np.where(replicas["open"] == 1, 0.0, math.inf)),
+        "lists": lists,
+        "timers": np.zeros(slots + 1, state.ENTRY),
+        "changed": np.zeros(everyone, state.NUMBER),
+    }
+
+
+def _own(scenario: Scenario, params: np.ndarray, seed: int, tenant: int) -> dict[str, np.ndarray]:
+    p = params[0]
+    slots, steps, begins_s = int(p["concurrency"]), int(p["steps"]) + 2, tenant * scenario.tenant_start_gap_s
+    clock = np.zeros(1, state.CLOCK)
+    clock["tenant"], clock["current"], clock["stride"], clock["series"] = tenant, state.NONE, 1, 1
+    clock["trainer"], clock["trainer_at"] = state.WAITING, math.inf
+    if begins_s > 0.0:
+        clock["trainer"], clock["trainer_at"] = state.NOT_BEGUN, begins_s
     groups = int(1.25 * p["steps"] * p["prompts"] + 4 * slots / p["group_size"]) + 64
-    return World(
-        {
-            "params": params,
-            "clock": clock,
-            "keys": draws.keys(seed).view(state.KEY),
-            "solve_rates": solve_rate.table(scenario).view(state.RATE),
-            "given": np.zeros(1, state.NUMBER),
-            "iterations": iterations(scenario),
-            "slots": np.zeros(slots, state.SLOT),
-            "free": free,
-            "replicas": replicas,
-            "heap": np.zeros(everyone * int(p["heap_room"]), state.ENTRY),
-            "ends": _tree(np.full(everyone, math.inf)),
-            "loads": _tree(np.where(replicas["open"] == 1, 0.0, math.inf)),
-            "lists": lists,
-            "timers": np.zeros(slots + 1, state.ENTRY),
-            "changed": np.zeros(everyone, state.NUMBER),
-            "retry": np.zeros(slots + 1, state.RETRY),
-            "groups": np.zeros(groups, state.GROUP),
-            "queue": np.zeros(groups, state.NUMBER),
-            "cohorts": np.zeros(max(groups // int(p["prompts"]), int(p["steps"])) + 4, state.COHORT),
-            "steps": np.zeros(int(p["steps"]), state.STEP),
-            "spans": np.zeros(int(p["steps"] * (2 * p["updates"] + 3)) + 8, state.SPAN),
-            "rollouts": np.zeros(2 * slots + 64 if p["log_rollouts"] else 0, state.ROLLOUT),
-            "series": np.zeros(SERIES_POINTS, state.SERIES),
-            "course": course(scenario, int(p["steps"])),
-            "prompts": prompts,
-            "choice": _tree(np.full(pool.size, UNSEEN_WEIGHT), of_sums=True) if adaptive else _tree(pool["turn"]),
-            "spare": _tree(pool["turn"][: 0 if scenario.sampler in ("uniform", "adaptive") else None]),
-            "taught": np.zeros(
-                int(p["publish_steps"] * p["prompts"]) if p["learns"] and pool.size else 0, state.NUMBER
-            ),
-            "bins": np.zeros(int(p["steps"]) * state.BINS if p["learns"] else 0, state.NUMBER),
-        }
-    )
+    prompts, adaptive = _prompts(scenario, seed, tenant), scenario.sampler == "adaptive"
+    pool = prompts[: scenario.pool_prompts]
+    clock["odds"] = math.exp(scenario.solve_rate_logit_shift)
+    clock["step_limit"] = p["step_events"] if p["learns"] and begins_s == 0.0 else NO_LIMIT
+    return {
+        "clock": clock,
+        "keys": draws.keys(seed, tenant).view(state.KEY),
+        "given": np.zeros(1, state.NUMBER),
+        "retry": np.zeros(slots + 1, state.RETRY),
+        "groups": np.zeros(groups, state.GROUP),
+        "queue": np.zeros(groups, state.NUMBER),
+        "cohorts": np.zeros(max(groups // int(p["prompts"]), int(p["steps"])) + 4, state.COHORT),
+        "steps": np.zeros(steps, state.STEP),
+        "spans": np.zeros(int(p["steps"] * (2 * p["updates"] + 3)) + 8, state.SPAN),
+        "rollouts": np.zeros(2 * slots + 64 if p["log_rollouts"] else 0, state.ROLLOUT),
+        "series": np.zeros(SERIES_POINTS, state.SERIES),
+        "prompts": prompts,
+        "choice": _tree(np.full(pool.size, UNSEEN_WEIGHT), of_sums=True) if adaptive else _tree(pool["turn"]),
+        "spare": _tree(pool["turn"][: 0 if scenario.sampler in ("uniform", "adaptive") else None]),
+        "taught": np.zeros(int(p["publish_steps"] * p["prompts"]) if p["learns"] and pool.size else 0, state.NUMBER),
+        "bins": np.zeros(steps * state.BINS if p["learns"] else 0, state.NUMBER),
+    }

@@ -24,14 +24,18 @@ from rlqueue.simulation.memory import (
     free_at,
     given_at,
     group_at,
+    host,
     key,
     list_at,
     logged_at,
     params,
     replica_at,
     slot_at,
+    tenants_of,
     timer_at,
     waiting_retry_at,
+    world_at,
+    world_of,
 )  # fmt: skip
 
 
@@ -44,10 +48,17 @@ def tick(w):
         z.flight_area += z.flight * span
         z.queue_area += (z.queue_end - z.queue_head) * span
         if z.cause == state.BUDGET_FULL:
-            z.budget_area += z.free_slots * span
+            z.budget_area += host(w).free_slots * span
         elif z.cause == state.DRAINING:
-            z.drain_area += z.free_slots * span
+            z.drain_area += host(w).free_slots * span
         z.ticked = z.now
+
+
+@njit
+def tick_all(w):
+    """The same for every tenant, whose free slots are about to change."""
+    for tenant in range(tenants_of(w)):
+        tick(world_at(w, tenant))
 
 
 @njit
@@ -78,16 +89,16 @@ def log(w, i, how):
 @njit
 def grant_places(w):
     """Give free places of the account to those who wait for one."""
-    z, p = clock(w), params(w)
-    while list_at(w, state.CAP_LIST).head >= 0 and z.sandboxes < p.sandbox_cap:
+    b, p = host(w), params(w)
+    while list_at(w, state.CAP_LIST).head >= 0 and b.sandboxes < p.sandbox_cap:
         i = list_at(w, state.CAP_LIST).head
         list_remove(w, state.CAP_LIST, i)
-        take_place(w, i)
+        take_place(world_of(w, i), i)
 
 
 @njit
 def take_place(w, i):
-    clock(w).sandboxes += 1
+    host(w).sandboxes += 1
     slot_at(w, i).has_sandbox = 1
     create(w, i)
 
@@ -96,8 +107,8 @@ def take_place(w, i):
 def create(w, i):
     """Ask the provider for a sandbox: creations begin a gap apart; some fail, some take too long."""
     z, p, q = clock(w), params(w), slot_at(w, i)
-    begin = max(z.now, z.next_create)
-    z.next_create = begin + p.create_gap
+    begin = max(z.now, host(w).next_create)
+    host(w).next_create = begin + p.create_gap
     takes = math.exp(p.start_mu)
     if p.start_sigma > 0.0:
         takes = math.exp(
@@ -119,15 +130,15 @@ def create(w, i):
 @njit
 def dispatch_rollout(w, group, rollout, attempt, starts):
     """Give a rollout a free slot and begin it."""
-    z, p = clock(w), params(w)
-    tick(w)
-    z.free_slots -= 1
-    i = free_at(w, z.free_slots).number
+    z, p, b = clock(w), params(w), host(w)
+    tick_all(w)
+    b.free_slots -= 1
+    i = free_at(w, b.free_slots).number
     z.flight += 1
     z.dispatched += 1
     q, g = slot_at(w, i), group_at(w, group)
     asked = course_at(w, g.course)
-    q.group, q.rollout, q.attempt, q.starts = group, rollout, attempt, starts
+    q.tenant, q.group, q.rollout, q.attempt, q.starts = z.tenant, group, rollout, attempt, starts
     q.dispatched, q.ready, q.first = z.now, z.now, math.nan
     q.replica, q.home = state.NONE, state.NONE
     q.version, q.lag = state.NO_VERSION, 0.0
@@ -153,7 +164,7 @@ def dispatch_rollout(w, group, rollout, attempt, starts):
     if p.uses_sandbox:
         if p.death > 0.0 and draws.uniform(key(w, draws.SANDBOX_DEATH), group, rollout, attempt) < p.death:
             q.dies = 1 + int(draws.uniform(key(w, draws.DEATH_TURN), group, rollout, attempt) * q.turns)
-        if list_at(w, state.CAP_LIST).head < 0 and z.sandboxes < p.sandbox_cap:
+        if list_at(w, state.CAP_LIST).head < 0 and b.sandboxes < p.sandbox_cap:
             take_place(w, i)
         else:
             q.state = state.CAP_WAIT
@@ -175,27 +186,27 @@ def begin_turn(w, i):
 @njit
 def vacate(w, i):
     """Give back the slot."""
-    z, q = clock(w), slot_at(w, i)
-    tick(w)
+    z, b, q = clock(w), host(w), slot_at(w, i)
+    tick_all(w)
     q.state = state.FREE
-    free_at(w, z.free_slots).number = i
-    z.free_slots += 1
+    free_at(w, b.free_slots).number = i
+    b.free_slots += 1
     z.flight -= 1
     if q.has_sandbox:
-        z.sandboxes -= 1
+        b.sandboxes -= 1
 
 
 @njit
 def forget_version(w, i):
     """A failed attempt no longer counts for the version of its group."""
-    q = slot_at(w, i)
+    z, q = clock(w), slot_at(w, i)
     g = group_at(w, q.group)
     if q.version > g.version:
         return
     g.version = g.ended_version
     for other in range(w.slots_room):
         mate = slot_at(w, other)
-        if other != i and mate.state != state.FREE and mate.group == q.group:
+        if other != i and mate.state != state.FREE and mate.group == q.group and mate.tenant == z.tenant:
             g.version = min(g.version, mate.version)
 
 
@@ -232,11 +243,11 @@ def kill(w, i):
     elif q.state == state.TOOL and params(w).tool_sigma == 0.0:
         list_remove(w, state.TOOL_LIST, i)
     elif q.state in (state.TOOL, state.STARTING, state.PREFILLING):
-        place = 0
+        place, b = 0, host(w)
         while timer_at(w, place).slot != i:
             place += 1
-        heap_remove(w.timers, z.timers, place)
-        z.timers -= 1
+        heap_remove(w.timers, b.timers, place)
+        b.timers -= 1
     if q.turn < q.turns:
         z.decoded_tokens += q.segment - q.left
     group_at(w, q.group).lost += sampled_tokens(q)
@@ -251,7 +262,8 @@ def kill_marked(w):
     """End all rollouts whose group is no longer wanted; places and memory they held go to those who wait."""
     z, p = clock(w), params(w)
     for i in range(w.slots_room):
-        if slot_at(w, i).state != state.FREE and group_at(w, slot_at(w, i).group).fate != state.IN_FLIGHT:
+        q = slot_at(w, i)
+        if q.state != state.FREE and q.tenant == z.tenant and group_at(w, q.group).fate != state.IN_FLIGHT:
             kill(w, i)
     if z.current != state.NONE and group_at(w, z.current).fate != state.IN_FLIGHT:
         z.current = state.NONE

@@ -188,25 +188,53 @@ def simulate(
     Raises:
         ValueError: steps < 1, a seed that is no whole number >= 0, max_events < 1, or a run that would not fit in memory.
     """
+    if scenario.tenants > 1:
+        raise ValueError(
+            f"tenants={scenario.tenants} must be 1 for a single run: simulate_tenants makes one run of each"
+        )
+    return simulate_tenants(scenario, seed, steps, rollouts=rollouts, max_events=max_events)[0]
+
+
+def simulate_tenants(
+    scenario: Scenario, seed: int = 0, steps: int = 200, *, rollouts: bool = False, max_events: int | None = None
+) -> tuple[Run, ...]:
+    """The run of each of the scenario's tenants on the GPUs that they share; those of one tenant are ``simulate``'s.
+
+    Args:
+        scenario: what each tenant runs. seed: of the draws; those of the first tenant are the single run's.
+        steps: that each tenant makes at least. rollouts, max_events: as in ``simulate``, the events those of all.
+
+    Raises:
+        ValueError: as ``simulate``.
+    """
     _require_whole("seed", seed, 0)
     _require_whole("steps", steps, 1)
     _require_possible(scenario, steps)
     params = parameters.parameters(scenario, steps, log_rollouts=rollouts)
-    limit = event_budget(scenario, steps) if max_events is None else max_events
+    limit = scenario.tenants * event_budget(scenario, steps) if max_events is None else max_events
     _require_whole("max_events", limit, 1)
-    return simulate_from(parameters.world(scenario, params, seed), scenario, seed, limit)
+    return go_on(parameters.worlds(scenario, params, seed), scenario, seed, limit)
 
 
 def simulate_from(world: World, scenario: Scenario, seed: int, max_events: int) -> Run:
     """The same from an empty world, whose parameters and draws a test may have changed."""
+    return go_on([world], scenario, seed, max_events)[0]
+
+
+def go_on(worlds: list[World], scenario: Scenario, seed: int, max_events: int) -> tuple[Run, ...]:
+    """The runs of tenants from their worlds; one may stop at ``max_events`` and go on from there."""
     from rlqueue.simulation.loop import advance
 
     begin = time.perf_counter()
-    while (status := advance(world.addresses[0], max_events)) == state.NO_ROOM:
-        world.make_room()
-    return Run(
-        scenario=scenario, seed=seed, asked_steps=int(world.arrays["params"]["steps"][0]), events=int(world.clock["events"]),
-        seconds=time.perf_counter() - begin, stalled=_cause(world, status), world=world,
+    while (status := advance(worlds[0].addresses[0], max_events)) == state.NO_ROOM:
+        for world in worlds:
+            world.make_room()
+    seconds = time.perf_counter() - begin
+    return tuple(
+        Run(
+            scenario=scenario, seed=seed, asked_steps=int(world.arrays["params"]["steps"][0]),
+            events=int(world.host["events"]), seconds=seconds, stalled=_cause(world, status), world=world,
+        ) for world in worlds
     )  # fmt: skip
 
 

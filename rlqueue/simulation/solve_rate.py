@@ -62,19 +62,19 @@ def table(scenario: Scenario) -> np.ndarray:
     return np.zeros(CELLS + 1)
 
 
-def pool(scenario: Scenario, seed: int) -> np.ndarray:
+def pool(scenario: Scenario, seed: int, tenant: int = 0) -> np.ndarray:
     """Odds of solving each prompt of the pool, or of those that stand for an endless one; NaN without solve rates; read-only."""
-    return _pool(_measured(scenario), seed, scenario.pool_prompts)
+    return _pool(_measured(scenario), seed, tenant, scenario.pool_prompts)
 
 
 @lru_cache(maxsize=16)
-def _pool(law: curriculum.SolveRates | None, seed: int, prompts: int) -> np.ndarray:
+def _pool(law: curriculum.SolveRates | None, seed: int, tenant: int, prompts: int) -> np.ndarray:
     if law is None:
         return np.full(max(1, prompts), np.nan)
     if prompts == 0:
         chances = (np.arange(STAND_INS) + 0.5) / STAND_INS
     else:
-        chances = draws.uniforms(draws.keys(seed)[draws.SOLVE_RATE], prompts)
+        chances = draws.uniforms(draws.keys(seed, tenant)[draws.SOLVE_RATE], prompts)
     rates = law.quantile(chances)
     with np.errstate(divide="ignore"):
         odds = rates / (1.0 - rates)

@@ -8,7 +8,7 @@ import numpy as np
 # What a slot's rollout is doing
 (FREE, CAP_WAIT, STARTING, PREFILLING, KV_WAIT, RUNNING, TOOL, REWARD) = range(8)
 # What the trainer is doing
-(WAITING, TRAINING, PAUSING, HELD, SYNCING, OVER) = range(6)
+(WAITING, TRAINING, PAUSING, HELD, SYNCING, OVER, READY, NOT_BEGUN) = range(8)
 # Fates of groups
 FATES = ("in flight", "queued", "trained", "filtered", "surplus", "stale", "pruned")
 (IN_FLIGHT, QUEUED, TRAINED, FILTERED, SURPLUS, STALE, PRUNED) = range(7)
@@ -16,10 +16,10 @@ FATES = ("in flight", "queued", "trained", "filtered", "surplus", "stale", "prun
 ENDS = ("finished", "failed", "aborted")
 (FINISHED, FAILED, ABORTED) = range(3)
 # What the trainer did, in the timeline
-SPANS = ("wait", "train", "pause", "hold", "sync")
-(SPAN_WAIT, SPAN_TRAIN, SPAN_PAUSE, SPAN_HOLD, SPAN_SYNC) = range(5)
+SPANS = ("wait", "train", "pause", "hold", "sync", "turn")
+(SPAN_WAIT, SPAN_TRAIN, SPAN_PAUSE, SPAN_HOLD, SPAN_SYNC, SPAN_TURN) = range(6)
 # What keeps a free slot from being used
-(NOTHING, BUDGET_FULL, DRAINING) = range(3)
+(NOTHING, BUDGET_FULL, DRAINING, ASLEEP) = range(4)
 # Why the compiled loop came back
 (GOES_ON, DONE, NO_ROOM, STUCK, FRUITLESS) = range(5)
 # First-come-first-served lists of slots; replica r's waiting requests are list WAIT_LISTS + r
@@ -54,27 +54,33 @@ PARAMS = _record(
     f8="max_staleness kv_tokens accept kv_s prefill_s max_tokens "
     "tool_s tool_mu tool_sigma reward_s start_mu start_sigma create_gap sandbox_cap start_failure death "
     "timeout_s solve_mean solve_a solve_b solve_log_beta filtered surplus train_s_per_token train_fixed_s sync_s "
-    "evaluation_s checkpoint_s learning transfer staleness_half band_low band_high retire_above",
+    "evaluation_s checkpoint_s switch_s learning transfer staleness_half band_low band_high retire_above",
 )
 """One scenario in the loop's own terms; ``parameters`` fills it."""
 
-CLOCK = _record(
-    i8="events status version step update trainer ended started groups current retry_head retries flight "
-    "free_slots sent counted fill queue_head queue_end spans rollouts series stride joined timers cause lent_open "
-    "next_timer oldest sandboxes running rollouts_done groups_done dispatched failed aborted preempted starts "
-    "truncated trainer_holds sources changed epoch taught judged informative all_solved unqualified repeated "
-    "step_limit",
-    f8="now trainer_at since next_create ticked flight_area queue_area budget_area drain_area rollout_s group_s "
-    "decoded_tokens prefilled_tokens again_tokens step_start start_s rise odds",
+HOST = _record(
+    i8="events status running unfinished free_slots joined timers next_timer sandboxes sources changed training loaded ready "
+    "next_turn served",
+    f8="next_create",
 )
-"""The state of the whole run: clock, trainer, counters; areas are integrals over time. ``odds`` is what learning has multiplied
-the odds of every prompt by."""
+"""What the tenants of a run share: the loop, slots, timers, the provider of sandboxes, the trainer."""
+
+CLOCK = _record(
+    i8="version step update trainer ended started groups current retry_head retries flight counted fill queue_head "
+    "queue_end spans rollouts series stride cause lent_open oldest rollouts_done groups_done dispatched failed "
+    "aborted preempted starts truncated trainer_holds sent cohorts tenant turn served refused epoch taught judged informative "
+    "all_solved unqualified repeated step_limit",
+    f8="now trainer_at since ticked flight_area queue_area budget_area drain_area rollout_s group_s decoded_tokens "
+    "prefilled_tokens again_tokens step_start start_s rise odds",
+)
+"""The state of one tenant's run: clock, trainer, counters; areas are integrals over time. A single run has one tenant.
+``odds`` is what learning has multiplied the odds of every prompt by."""
 
 SLOT = _record(
     i8="group version joined",
     f8="context end left segment length pending lag dispatched ready first at",
     i4="rollout attempt state replica turn turns dies tries starts home previous next preempted",
-    i1="fails moved has_sandbox solved",
+    i1="fails moved has_sandbox solved tenant",
 )
 """One slot and the rollout in it. ``context`` is less the replica's token clock while the request runs."""
 
@@ -95,7 +101,7 @@ GROUP = _record(
 COHORT = _record(i4="members accepted taken closed")
 
 STEP = _record(
-    f8="start end wait train pause hold sync tokens staleness token_staleness in_flight_part flight_area queue_area "
+    f8="start end wait train pause hold turn sync tokens staleness token_staleness in_flight_part flight_area queue_area "
     "budget_area drain_area k_area context_area busy_s prefill_s decoded_tokens rollout_s group_s start_s again_tokens "
     "sampled informative_tokens solve_rate",
     i8="version queued flight max_staleness rollouts groups dispatched events cut judged informative all_solved "
@@ -139,11 +145,20 @@ PROMPT = _record(f8="odds start_odds shift solved tried turn", i4="groups flight
 NUMBER = _record(i8="number")
 
 ARRAYS = (
-    "params", "clock", "keys", "solve_rates", "given", "iterations", "slots", "free", "replicas", "heap", "ends", "loads",
+    "params", "host", "clock", "keys", "solve_rates", "given", "iterations", "slots", "free", "replicas", "heap", "ends", "loads",
     "lists", "timers", "changed", "retry", "groups", "queue", "cohorts", "steps", "spans", "rollouts", "series", "course",
     "prompts", "choice", "spare", "taught", "bins",
 )  # fmt: skip
 """All that a run consists of."""
 
-GROWING = {"groups": "groups", "queue": "groups", "cohorts": "fill", "spans": "spans", "rollouts": "rollouts"}
-"""The arrays that grow with the run, and the clock's field that says how many rows are used."""
+SHARED = (
+    "params", "host", "solve_rates", "iterations", "slots", "free", "replicas", "heap", "ends", "loads", "lists", "timers",
+    "changed", "course",
+)  # fmt: skip
+"""Of these, what the tenants of a run have in common."""
+
+GROWING = {
+    "groups": ("groups", 1), "queue": ("groups", 1), "cohorts": ("cohorts", 1), "steps": ("step", 1), "bins": ("step", BINS),
+    "spans": ("spans", 1), "rollouts": ("rollouts", 1),
+}  # fmt: skip
+"""The arrays that grow with the run; the clock's field that counts what they hold, and the rows each of that takes."""

@@ -28,6 +28,7 @@ def steps(run: Run) -> pd.DataFrame:
             "pause_s": s["pause"],
             "sync_s": s["sync"],
             "hold_s": s["hold"],
+            "turn_s": s["turn"],
             "version": s["version"],
             "in_flight_rollouts": mean["flight_area"],
             "queued_groups": mean["queue_area"],
@@ -123,7 +124,8 @@ def solve_rate_means(run: Run) -> np.ndarray:
 
 def _first_rates(run: Run) -> np.ndarray:
     """Solve rates at the start: of the pool, or of those that stand for an endless one; NaN where there are none."""
-    return _rates(pool(run.scenario, run.seed) * np.exp(run.scenario.solve_rate_logit_shift))
+    odds = pool(run.scenario, run.seed, int(run.world.clock["tenant"]))
+    return _rates(odds * np.exp(run.scenario.solve_rate_logit_shift))
 
 
 def _rates(odds: np.ndarray) -> np.ndarray:
@@ -158,7 +160,7 @@ def rollouts(run: Run) -> pd.DataFrame:
 
 
 def timeline(run: Run) -> pd.DataFrame:
-    """What the trainer did: one row per span of wait, train, pause, hold (waiting to publish) or sync [s]."""
+    """What the trainer did: one row per span of wait, train, pause, hold (waiting to publish), sync or turn [s]."""
     spans = run.rows("spans", "spans")
     return pd.DataFrame(
         {

@@ -13,6 +13,7 @@ from rlqueue.simulation.memory import (
     cohort_at,
     course_at,
     group_at,
+    host,
     params,
     prompt_at,
     queue_at,
@@ -20,6 +21,8 @@ from rlqueue.simulation.memory import (
     slot_at,
     span_at,
     step_at,
+    tenants_of,
+    world_at,
 )
 from rlqueue.simulation.rollout import tick
 from rlqueue.simulation.whole_batches import close_lent, open_lent, prefill_all_again
@@ -101,17 +104,15 @@ def go(w, doing, seconds):
 
 @njit
 def look(w):
-    """Start what the trainer can start now: an update, or a publication that waited for the generator."""
-    z, p = clock(w), params(w)
+    """What a tenant can do now: ask for its turn at the trainer, or begin a publication that waited for the generator."""
+    z, p, b = clock(w), params(w), host(w)
     if z.trainer == state.WAITING:
         if batch_is_there(w):
             note_span(w, state.SPAN_WAIT)
             step_at(w, z.step).wait += z.now - z.since
-            if z.lent_open:
-                close_lent(w)
-            if z.update == 0:
-                z.started += 1
-            go(w, state.TRAINING, take_groups(w) * p.train_s_per_token + p.train_fixed_s)
+            z.trainer, z.since, z.turn = state.READY, z.now, b.next_turn
+            b.next_turn += 1
+            b.ready += 1
         elif p.lent > 0 and not z.lent_open:
             open_lent(w)
     elif z.trainer == state.HELD:
@@ -121,6 +122,40 @@ def look(w):
         step_at(w, z.step).wait += z.now - z.since
         step_at(w, z.step).hold += z.now - z.since
         go(w, state.SYNCING, p.sync_s)
+
+
+@njit
+def serve(w):
+    """The trainer, if it is free, takes the update that has been ready longest."""
+    b = host(w)
+    if b.ready == 0 or b.training:
+        return
+    first = state.NONE
+    for tenant in range(tenants_of(w)):
+        z = clock(world_at(w, tenant))
+        if z.trainer == state.READY and (first == state.NONE or z.turn < clock(world_at(w, first)).turn):
+            first = tenant
+    begin_update(world_at(w, first))
+
+
+@njit
+def begin_update(w):
+    """Train on the next groups of one tenant, after a change of adapter if another one's was trained last."""
+    z, p, b = clock(w), params(w), host(w)
+    note_span(w, state.SPAN_TURN)
+    step_at(w, z.step).wait += z.now - z.since
+    step_at(w, z.step).turn += z.now - z.since
+    if z.lent_open:
+        close_lent(w)
+    if z.update == 0:
+        z.started += 1
+    seconds = take_groups(w) * p.train_s_per_token + p.train_fixed_s
+    if b.loaded not in (z.tenant, state.NONE):
+        seconds += p.switch_s
+    b.loaded = z.tenant
+    b.ready -= 1
+    b.training = 1
+    go(w, state.TRAINING, seconds)
 
 
 @njit
@@ -141,9 +176,15 @@ def after_step(w):
 
 @njit
 def ring(w):
-    """The trainer's own event: an update, a pause or a sync is over."""
+    """A tenant's own event at the trainer: an update, a pause or a sync is over, or its run begins."""
     z, p, s = clock(w), params(w), step_at(w, clock(w).step)
-    if z.trainer == state.TRAINING:
+    if z.trainer == state.NOT_BEGUN:
+        z.trainer, z.since, z.trainer_at = state.WAITING, z.now, math.inf
+        z.step_start = z.now
+        if p.learns:
+            z.step_limit = host(w).events + p.step_events
+    elif z.trainer == state.TRAINING:
+        host(w).training = 0
         note_span(w, state.SPAN_TRAIN)
         s.train += z.now - z.since
         z.update += 1
@@ -184,7 +225,7 @@ def publish(w):
         catch_up(w, ri)
     for i in range(w.slots_room):
         q = slot_at(w, i)
-        if q.state != state.FREE and q.version != state.NO_VERSION:
+        if q.state != state.FREE and q.tenant == z.tenant and q.version != state.NO_VERSION:
             left = q.left
             if q.state == state.RUNNING:
                 left = q.end - replica_at(w, q.replica).clock
@@ -199,7 +240,7 @@ def publish(w):
 @njit
 def end_step(w):
     """Note the step, with the running totals at its end."""
-    z, p, s = clock(w), params(w), step_at(w, clock(w).step)
+    z, p, b, s = clock(w), params(w), host(w), step_at(w, clock(w).step)
     tick(w)
     s.start, s.end = z.step_start, z.now
     s.k_area, s.context_area, s.busy_s, s.prefill_s = 0.0, 0.0, 0.0, 0.0
@@ -213,16 +254,18 @@ def end_step(w):
     s.flight_area, s.queue_area, s.budget_area, s.drain_area = z.flight_area, z.queue_area, z.budget_area, z.drain_area
     s.decoded_tokens, s.rollout_s, s.group_s, s.start_s = z.decoded_tokens, z.rollout_s, z.group_s, z.start_s
     s.again_tokens, s.version, s.queued, s.flight = z.again_tokens, z.version, z.queue_end - z.queue_head, z.flight
-    s.rollouts, s.groups, s.dispatched, s.events = z.rollouts_done, z.groups_done, z.dispatched, z.events
+    s.rollouts, s.groups, s.dispatched, s.events = z.rollouts_done, z.groups_done, z.dispatched, b.events
     s.judged, s.informative, s.all_solved = z.judged, z.informative, z.all_solved
     s.unqualified, s.repeated = z.unqualified, z.repeated
     if p.learns:
         s.solve_rate = survey(w)
-        z.step_limit = z.events + p.step_events
+        z.step_limit = b.events + p.step_events
     z.step_start = z.now
     z.step += 1
     z.ended += 1
     if z.step == p.steps:
+        b.unfinished -= 1
+    if b.unfinished == 0:
         z.trainer, z.trainer_at = state.OVER, math.inf
     else:
         z.trainer, z.since, z.trainer_at = state.WAITING, z.now, math.inf

@@ -17,7 +17,7 @@ from rlqueue.simulation.batch import (
     unbind,
 )
 from rlqueue.simulation.heaps import list_remove
-from rlqueue.simulation.memory import clock, list_at, params, replica_at, request_at, slot_at
+from rlqueue.simulation.memory import clock, list_at, params, replica_at, request_at, slot_at, tenants_of
 
 
 @njit
@@ -31,20 +31,36 @@ def running_in_order(w, ri):
 
 
 @njit
+def own_context(w, ri):
+    """The tokens that the tenant's requests hold on a replica, whose clock is at the present."""
+    r = replica_at(w, ri)
+    if tenants_of(w) == 1:
+        return r.context
+    tokens = 0.0
+    for place in range(r.k):
+        q = slot_at(w, request_at(w, ri, place).slot)
+        if q.tenant == clock(w).tenant:
+            tokens += q.context + r.clock
+    return tokens
+
+
+@njit
 def prefill_all_again(w, ri):
-    """Abort and resume all requests of a batch: their contexts are prefilled again with the new weights."""
+    """Abort and resume all requests of the tenant in a batch: their contexts are prefilled again with its new weights."""
     p, z, r = params(w), clock(w), replica_at(w, ri)
     if p.apart:
         for i in running_in_order(w, ri):
-            leave(w, i, place_of(w, i))
-            again(w, slot_at(w, i))
-            to_prefill_server(w, i)
+            if slot_at(w, i).tenant == z.tenant:
+                leave(w, i, place_of(w, i))
+                again(w, slot_at(w, i))
+                to_prefill_server(w, i)
         start_waiting(w, ri)
     elif r.k > 0:
-        r.frozen = max(r.frozen, z.now) + r.context * p.prefill_s
-        r.prefill_s += r.context * p.prefill_s
-        z.prefilled_tokens += r.context
-        z.again_tokens += r.context
+        tokens = own_context(w, ri)
+        r.frozen = max(r.frozen, z.now) + tokens * p.prefill_s
+        r.prefill_s += tokens * p.prefill_s
+        z.prefilled_tokens += tokens
+        z.again_tokens += tokens
     reschedule(w, ri)
 
 

@@ -50,11 +50,6 @@ def room_for_response(context: float, mean_prompt_tokens: float, longest: float 
     return min(room, longest) if longest else room
 
 
-def together(context: float, prompt: float, response: float | None = None) -> float:
-    """longest sequence, or the prompt's and the response's limits together where it is not given."""
-    return context if response is None else min(context, prompt + response)
-
-
 def groups_in_flight(groups: float, group_size: float, default_groups: float | None = None) -> float | None:
     """concurrency = groups in flight * samples per prompt."""
     at_once = groups or default_groups
@@ -143,8 +138,3 @@ def mini_batch(prompts_per_step: float, updates_per_step: float) -> float:
 def sync_steps(updates_per_step: float, steps_per_publication: float) -> float:
     """steps between two synchronisations = updates_per_step * steps_per_publication."""
     return updates_per_step * steps_per_publication
-
-
-def per_minute(rate: float) -> float:
-    """1/s = 1/min / 60."""
-    return rate / 60

@@ -1,0 +1,172 @@
+// Buttons that take a page's content elsewhere, and the address that brings it back.
+
+const here = () => document.body.dataset.voila !== undefined; // JupyterLab's address is its own
+
+function save(name, blob) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function say(button, words) {
+  const before = button.dataset.label;
+  button.textContent = words;
+  setTimeout(() => (button.textContent = before), 1500);
+}
+
+// The address follows the scenario, and the links to the other pages carry it along.
+function follow(query) {
+  history.replaceState(null, "", `?${query}`);
+  carry(query);
+}
+
+function carry(query) {
+  for (const link of document.querySelectorAll(".rlq-pages a")) link.search = query;
+}
+
+async function copy(button, query) {
+  const link = `${location.origin}${location.pathname}?${query}`;
+  try {
+    await navigator.clipboard.writeText(link);
+    say(button, "Link copied");
+  } catch {
+    prompt("The link to this scenario:", link); // no clipboard without a secure address
+  }
+}
+
+// Everything that is drawn, one below the other, as one picture.
+async function pictures(root, stem) {
+  const Plotly = globalThis.Plotly;
+  const images = [];
+  for (const figure of root.querySelectorAll("figure[data-plot]")) {
+    const canvas = figure.querySelector(".rlq-canvas");
+    if (!canvas.data) continue;
+    const url = await Plotly.toImage({ data: canvas.data, layout: titled(figure, canvas.layout) }, { format: "png", width: 1000, height: 560, scale: 2 });
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    images.push(image);
+  }
+  const sheet = document.createElement("canvas");
+  sheet.width = Math.max(...images.map((each) => each.width));
+  sheet.height = images.reduce((sum, each) => sum + each.height, 0);
+  const pen = sheet.getContext("2d");
+  pen.fillStyle = "#fff";
+  pen.fillRect(0, 0, sheet.width, sheet.height);
+  let top = 0;
+  for (const image of images) {
+    pen.drawImage(image, 0, top);
+    top += image.height;
+  }
+  sheet.toBlob((blob) => save(`${stem}.png`, blob));
+}
+
+// Heading and key of a figure are HTML on the page; a picture of it has them as plotly's own.
+function titled(figure, layout) {
+  const title = `${figure.querySelector("h3").textContent}<br><sup>${figure.querySelector("figcaption p").textContent}</sup>`;
+  const room = { ...layout.margin, t: 110 };
+  return { ...layout, width: undefined, height: undefined, title: { text: title, x: 0.02, xanchor: "left" }, showlegend: true, margin: room };
+}
+
+// The page as one file that needs nothing else: numbers, texts and live figures, without the controls that would need a kernel.
+async function standalone(root, stem, query) {
+  const figures = [...root.querySelectorAll("figure[data-plot] .rlq-canvas")].filter((each) => each.data).map(({ data, layout }) => ({ data, layout }));
+  const copied = root.cloneNode(true);
+  for (const gone of copied.querySelectorAll("button, .rlq-share, .rlq-status, style, .lm-mod-hidden, progress")) gone.remove();
+  for (const control of copied.querySelectorAll(".widget-slider, .widget-dropdown, .widget-text, .widget-checkbox")) {
+    const value = control.querySelector(".widget-readout")?.textContent ?? chosen(root, copied, control);
+    const line = document.createElement("p");
+    line.innerHTML = "<b></b> <span></span>";
+    line.firstChild.textContent = control.querySelector(".widget-label, label")?.textContent ?? "";
+    line.lastChild.textContent = value;
+    control.replaceWith(line);
+  }
+  let place = 0;
+  for (const canvas of copied.querySelectorAll("figure[data-plot] .rlq-canvas")) {
+    if (!canvas.querySelector("svg")) continue;
+    canvas.replaceChildren();
+    canvas.className = "rlq-canvas";
+    canvas.id = `figure-${place++}`;
+  }
+  const plain = (_, value) => (ArrayBuffer.isView(value) ? Array.from(value) : value);
+  const held = JSON.stringify(figures, plain).replaceAll("<", "\\u003c");
+  const source = await (await fetch(document.querySelector("script[data-plotly]").src)).text();
+  const heading = document.querySelector("h1")?.cloneNode(true) ?? document.createElement("h1");
+  for (const anchor of heading.querySelectorAll("a")) anchor.remove();
+  const draw = `${held}.forEach(({ data, layout }, k) => Plotly.newPlot("figure-" + k, data, { ...layout, autosize: true, width: undefined, height: undefined }, { displaylogo: false, responsive: true }));`;
+  const parts = [
+    `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">`,
+    `<title>${document.title.replaceAll("<", "")}</title><style>${styles()} body { max-width: 1320px; margin: 0 auto; padding: 1rem; }</style></head><body>`,
+    heading.outerHTML,
+    `<p class="rlq-about">Saved ${new Date().toISOString().slice(0, 10)}; scenario: <code></code></p>`.replace("<code></code>", () => `<code>${escaped(query)}</code>`),
+    copied.outerHTML,
+    `<script>${source.replaceAll("</script", "<\\/script")}</script><script>${draw}</script></body></html>`,
+  ];
+  save(`${stem}.html`, new Blob(parts, { type: "text/html" }));
+}
+
+function chosen(root, copied, control) {
+  const place = [...copied.querySelectorAll("select, input")].indexOf(control.querySelector("select, input"));
+  const original = [...root.querySelectorAll("select, input")][place];
+  if (!original) return "";
+  if (original.type === "checkbox") return original.checked ? "yes" : "no";
+  return original.selectedOptions?.[0]?.textContent ?? original.value;
+}
+
+function escaped(text) {
+  const holder = document.createElement("i");
+  holder.textContent = text;
+  return holder.innerHTML;
+}
+
+function styles() {
+  const rules = [];
+  for (const sheet of document.styleSheets) {
+    try {
+      for (const rule of sheet.cssRules) if (/rlq-|:root|^body|^\*/.test(rule.selectorText ?? rule.cssText)) rules.push(rule.cssText);
+    } catch {
+      // a sheet from elsewhere; there is none
+    }
+  }
+  return rules.join("\n").replaceAll("</style", "");
+}
+
+export default {
+  render({ model, el }) {
+    el.classList.add("rlq-share");
+    const root = () => el.closest(".rlq-page");
+    const stem = () => model.get("stem");
+    const made = (label, title, does, works = true) => {
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", className: "jupyter-button", textContent: label, title });
+      button.dataset.label = label;
+      button.addEventListener("click", async () => {
+        button.disabled = true;
+        try {
+          await does(button);
+        } finally {
+          button.disabled = false;
+        }
+      });
+      if (works) el.append(button);
+    };
+    made("Copy link", "An address that opens this page with exactly this scenario", (button) => copy(button, model.get("query")), here());
+    made("CSV", "The numbers of this page as a table", () => model.send({ kind: "file", which: "csv" }));
+    made("PNG", "The figures of this page as one picture", () => pictures(root(), stem()));
+    made("Page", "This page as one HTML file that needs no network", () => standalone(root(), stem(), model.get("query")), here());
+    const changed = () => here() && follow(model.get("query"));
+    const came = (message) => message.kind === "file" && save(message.name, new Blob([message.text], { type: "text/csv" }));
+    model.on("change:query", changed);
+    model.on("msg:custom", came);
+    if (here() && location.search.length > 1) {
+      carry(location.search.slice(1));
+      model.send({ kind: "open", query: location.search });
+    }
+    return () => {
+      model.off("change:query", changed);
+      model.off("msg:custom", came);
+    };
+  },
+};
