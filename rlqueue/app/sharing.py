@@ -34,7 +34,7 @@ class Sharing(anywidget.AnyWidget):
     def __init__(self, restore: Callable[[str], None], status: ipywidgets.HTML, files: Mapping[str, File]) -> None:
         super().__init__()
         self._files = dict(files)
-        self._restore = reported(restore, status)
+        self._restore = restore
         self.on_msg(reported(self._asked, status))
 
     def set_state(self, sent: dict[str, Any]) -> None:
