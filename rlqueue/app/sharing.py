@@ -29,6 +29,7 @@ class Sharing(anywidget.AnyWidget):
 
     _esm = STATIC / "sharing.js"
     query = traitlets.Unicode().tag(sync=True)
+    elsewhere = traitlets.Unicode(help="what links to other pages carry, where that is not the query").tag(sync=True)
     stem = traitlets.Unicode("rlqueue").tag(sync=True)
 
     def __init__(self, restore: Callable[[str], None], status: ipywidgets.HTML, files: Mapping[str, File]) -> None:
