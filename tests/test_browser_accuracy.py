@@ -35,7 +35,7 @@ def test_the_page_opens_and_its_first_case_is_computed_while_one_looks(visit, ex
     assert drawn == pytest.approx(list(expected), abs=0.3)
     rows = here.page.locator(".rlq-case table").first.locator("tbody tr")
     assert rows.count() == len(found.comparisons)
-    assert here.page.locator(".rlq-case").count() == len(NAMES)
+    assert here.page.locator(".rlq-cases .jupyter-widget-Collapse-header").count() == len(NAMES)
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -10,6 +10,7 @@ from test_explorer import text
 from rlqueue import Scenario
 from rlqueue.app import controls, panels, way_words
 from rlqueue.app.answers import answer
+from rlqueue.app.banded import banded
 from rlqueue.app.explorer import stamp
 from rlqueue.app.figures import figures
 from rlqueue.app.refining import Refinement, run
@@ -323,7 +324,7 @@ def test_a_move_draws_what_is_simulated_and_rest_refines_it_until_the_next_move(
         refined.take(job, run(job, lambda: True))
     final = refined.answer
     assert squeezed(here.page.locator(".rlq-cards").inner_text()) == squeezed(
-        text(panels.cards(final, way_words.card(way(state))))
+        text(panels.cards(final, way_words.card(way(state)), banded(state)))
     )
     assert "8 seeds, 60 steps" in here.page.locator(".rlq-how").inner_text()
     drawn = waits(here)

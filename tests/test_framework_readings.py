@@ -224,8 +224,11 @@ def test_a_longer_context_than_the_catalogue_s_is_served_and_said():
 
 
 def test_a_colocated_run_keeps_the_sum_of_its_gpus():
-    reading = read_text("python train.py --colocate --actor-num-nodes 2 --rollout-batch-size 32 --n-samples-per-prompt 8 "
-                        "--rollout-max-prompt-len 512 --rollout-max-response-len 4096 --hf-checkpoint Qwen3-8B", "slime")  # fmt: skip
+    flags = (
+        "--colocate --actor-num-nodes 2 --rollout-batch-size 32 --n-samples-per-prompt 8 --rollout-max-prompt-len 512 "
+        "--rollout-max-response-len 4096 --hf-checkpoint Qwen3-8B"
+    )
+    reading = read_text(f"python train.py {flags}")
     assert reading.values["schedule"] == "colocated-sync"
     assert reading.values["trainer_gpus"] + reading.values["generator_gpus"] == 16
     assert reading.values["concurrency"] == 256
@@ -244,7 +247,7 @@ def test_a_colocated_run_keeps_the_sum_of_its_gpus():
         ("python -m openrlhf.cli.train_ppo_ray --rollout.batch_size 8", "in step", "sync"),
         ("actor:\n  path: x\ntrain_dataset: {batch_size: 8}\nrollout: {max_head_offpolicyness: 0}", "in step", "sync"),
         ("grpo: {num_prompts_per_step: 8}\npolicy: {model_name: x}", "in step, colocated", "colocated-sync"),
-        ("rollout_batch_size: 8\nactor_train: &a {device_mapping: 'list(range(0,8))'}\nactor_infer: *a\nasync_generation_ratio: 0",
+        ("rollout_batch_size: 8\nactor_train: &a {device_mapping: 'list(range(8))'}\nactor_infer: *a\nasync_generation_ratio: 0",
          "asynchronous or in step, as the ratio and the devices say", "colocated-sync"),
         ("max_lag: null\nworld: {actor_fraction: 4}\nfinetune: {attempts: 8}", "in-flight weight updates, lag unbounded",
          "async-in-flight"),

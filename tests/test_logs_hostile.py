@@ -258,7 +258,7 @@ def test_a_million_lines_take_seconds_and_little_memory(tmp_path):
     assert megabytes < 60
 
 
-def test_a_million_steps_of_a_csv_are_read_and_their_last_values_kept():
+def test_of_four_hundred_thousand_rows_each_step_s_last_values_are_kept():
     count = 200_000
     rows = "".join(f"{step % count},{60 + step // count},30,10,{100 + step // count}\n" for step in range(2 * count))
     header = "step,timing/wait_for_generation_buffer,timing/run_training,timing/sync_weights,timing/step\n"

@@ -10,6 +10,7 @@ import pytest
 from rlqueue import solve
 from rlqueue.app import panels, trust, way_words
 from rlqueue.app.answers import answer
+from rlqueue.app.banded import known
 from rlqueue.app.bending import bent
 from rlqueue.app.explorer import Explorer
 from rlqueue.app.figures import figures
@@ -164,7 +165,7 @@ def test_a_page_cancels_what_it_had_begun_and_begins_anew():
     page = asyncio.run(dragged())
     assert page._found.simulated.fidelity.seeds == SEEDS
     assert "all runs done" in page._how.value
-    assert page._cards.value == panels.cards(page._found, way_words.card(page._way))
+    assert page._cards.value == panels.cards(page._found, way_words.card(page._way), known(page._found.state))
 
 
 # Which of the two to believe

@@ -151,11 +151,12 @@ def test_a_seed_is_part_of_the_link_of_a_run():
 
 def test_a_bad_link_is_refused_in_the_status_line_and_the_page_opens_as_always():
     page = Explorer()
-    page._share._asked(None, {"kind": "open", "query": "?g=many"}, None)
+    page._share._handle_custom_msg({"kind": "open", "query": "?g=many"}, [])
     assert "generator_gpus='many' must be a whole number" in text(page._status.value)
     assert page.state == opened()
     for message in ("open", {"kind": "open", "query": 3}, {"kind": "file", "which": "toml"}, None):
-        page._share._asked(None, message, None)
+        page._share._handle_custom_msg(message, [])
+        assert text(page._status.value) == ""
     assert page.state == opened()
 
 

@@ -6,6 +6,7 @@ the page shows that; widgets hold nothing that the scenario does not.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from functools import partial
 from html import escape
@@ -17,12 +18,14 @@ from IPython.display import display
 
 from rlqueue.app import controls, findings, moving_knobs, origins, page_table, panels, share, way_words
 from rlqueue.app.answers import Answer, answer
+from rlqueue.app.banded import banded, known
 from rlqueue.app.board import Board
 from rlqueue.app.figures import figures
 from rlqueue.app.guard import reported, status_line
 from rlqueue.app.page import AtRest, box, page_box
 from rlqueue.app.plot import Plots
 from rlqueue.app.refining import known_map, refine
+from rlqueue.app.runs import workers
 from rlqueue.app.sharing import Sharing
 from rlqueue.app.state import State, opened
 from rlqueue.app.way import way
@@ -93,7 +96,13 @@ class Explorer:
 
     def _begin(self) -> None:
         """Have the longer runs done; where there is no loop for them, the short ones stay."""
-        self._rest.begin(partial(refine, self._found, self._refined))
+        self._rest.begin(self._longer)
+
+    async def _longer(self) -> None:
+        found = self._found
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(workers(), banded, found.state)
+        await refine(found, self._refined)
 
     def _refined(self, found: Answer, progress: float) -> None:
         """Show what the longer runs have given so far: the state is the same, so nothing but numbers and figures changes."""
@@ -120,7 +129,7 @@ class Explorer:
         self._unfolded(found)
 
     def _numbers(self, found: Answer, progress: float | None = None) -> None:
-        self._cards.value = panels.cards(found, way_words.card(self._way))
+        self._cards.value = panels.cards(found, way_words.card(self._way), known(found.state))
         self._lesser.value = panels.lesser(found)
         self._verdict.value = panels.verdict_html(found)
         self._how.value = panels.how(found, progress)

@@ -8,6 +8,7 @@ from html import escape
 
 from rlqueue.advice import Move, break_even_usd_per_gpu_hour
 from rlqueue.app.answers import Answer, Reported, reported_value
+from rlqueue.app.banded import band_of
 from rlqueue.app.formats import as_printed, count, dollars, percent, rate, ratio, seconds, versions
 from rlqueue.app.origins import kind_tag
 from rlqueue.app.state import kind_of
@@ -15,6 +16,7 @@ from rlqueue.app.trust import sentence
 from rlqueue.cost import Bill, cost
 from rlqueue.operating_point import OperatingPoint
 from rlqueue.presets import preset
+from rlqueue.uncertainty import Bands
 
 SHOWN = {
     "trainer_wait_ratio": percent, "mfu_computing": percent, "usd_per_mtok": dollars, "hosted_usd_per_mtok": dollars,
@@ -150,8 +152,29 @@ def deviation(merit: Merit, found: Reported) -> str:
     return f"here {apart:+.1f}{' points' if share else '%'}".replace("-", "−")
 
 
-def cards(answer: Answer, further: str = "") -> str:
-    """The figures of merit as HTML: simulated, and the closed form's beside each. ``further``: cards of the page's own."""
+BANDED = {
+    "Trainer wait ratio": ("trainer_wait_ratio", percent), "Rollout idle ratio": ("rollout_idle_ratio", percent),
+    "Staleness": ("staleness_versions", versions), "Trained tokens": ("trained_tokens_per_s", count),
+    "Self-built": ("usd_per_mtok", dollars), "Self-built / hosted": ("cost_ratio", ratio),
+}  # fmt: skip
+"""Cards with a band: its quantity, and how its ends are written."""
+
+
+def band(merit: Merit, bands: Bands | None) -> str:
+    """How far a card's number may be off, for what its inputs are known to."""
+    quantity, shown = BANDED.get(merit.name, ("", percent))
+    found = band_of(bands, quantity)
+    if found is None:
+        return ""
+    title = f"{bands.level:.0%} of {bands.samples} samples of the inputs that are assumed or fitted, by closed form"
+    return f'<dd class="rlq-band" title="{title}">inputs: {shown(found.low)} to {shown(found.high)}</dd>'
+
+
+def cards(answer: Answer, further: str = "", bands: Bands | None = None) -> str:
+    """The figures of merit as HTML: simulated, the closed form's beside each, and its band where the inputs' are known.
+
+    ``further``: cards of the page's own.
+    """
     blocks = []
     simulated = answer.simulated.point is not None
     kind = answer.shown_point.kind
@@ -169,7 +192,7 @@ def cards(answer: Answer, further: str = "") -> str:
             f'<div class="rlq-card{" rlq-strong" if merit.strong else ""}"><dt>{escape(merit.name)}</dt>'
             f'<dd class="rlq-number">{escape(merit.text)}{spread}<small>{escape(merit.unit)}</small></dd>'
             f'<dd class="rlq-means">{tag}{_assumed(answer, merit)} {escape(merit.means)}</dd>{other}'
-            f'<dd class="rlq-reported">{escape(beside)}</dd></div>'
+            f'{band(merit, bands)}<dd class="rlq-reported">{escape(beside)}</dd></div>'
         )
     return f'<dl class="rlq-cards">{"".join(blocks)}{further}</dl>'
 

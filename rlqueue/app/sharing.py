@@ -29,12 +29,13 @@ class Sharing(anywidget.AnyWidget):
 
     _esm = STATIC / "sharing.js"
     query = traitlets.Unicode().tag(sync=True)
+    elsewhere = traitlets.Unicode(help="what links to other pages carry, where that is not the query").tag(sync=True)
     stem = traitlets.Unicode("rlqueue").tag(sync=True)
 
     def __init__(self, restore: Callable[[str], None], status: ipywidgets.HTML, files: Mapping[str, File]) -> None:
         super().__init__()
         self._files = dict(files)
-        self._restore = reported(restore, status)
+        self._restore = restore
         self.on_msg(reported(self._asked, status))
 
     def set_state(self, sent: dict[str, Any]) -> None:

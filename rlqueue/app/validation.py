@@ -13,7 +13,7 @@ import ipywidgets as widgets
 from IPython.display import display
 
 from rlqueue.app import validation_words as words
-from rlqueue.app.page import STATIC, AtRest, box, page_box
+from rlqueue.app.page import STATIC, AtRest, page_box
 from rlqueue.app.plot import Plots
 from rlqueue.app.validation_figures import figures
 from rlqueue.measures import SOLVERS
@@ -41,21 +41,24 @@ class Accuracy:
         self._rest = AtRest(self._failed, rest_s=0.0)
         self._cards, self._about = widgets.HTML(), widgets.HTML()
         self._tables = [widgets.HTML() for _ in self.cases]
+        self._folds = widgets.Accordion(
+            self._tables, titles=tuple(words.case_title(case, None) for case in self.cases), selected_index=0
+        )
+        self._folds.add_class("rlq-cases")
         self._plots = Plots(figures([], self._names))
         self.box = page_box(
             [
                 self._about,
                 self._cards,
+                widgets.HTML(words.colours(self.cases)),
                 self._plots,
-                box("rlq-cases", self._tables),
+                self._folds,
                 widgets.HTML(words.protocol_html()),
             ],
             name="rlq-validation",
             sheet=STATIC / "validation.css",
         )
         self._show("closed form")
-        for number, case in enumerate(self.cases):
-            self._tables[number].value = words.case_html(case, None, number)
         self._plots.when_opened(self._begin)
 
     @property
@@ -78,7 +81,8 @@ class Accuracy:
             return
         self.results[name] = found
         number = self._names.index(name)
-        self._tables[number].value = words.case_html(found.case, found, number)
+        self._tables[number].value = words.case_html(found)
+        self._folds.set_title(number, words.case_title(found.case, found))
         self._show(found.solver)
 
     def _show(self, solver: str) -> None:

@@ -81,7 +81,7 @@ def _ratios(results: Sequence[CaseResult], names: Sequence[str], panel: Panel) -
         "type": "log",
         "range": [float(np.log10(low)), float(np.log10(high))],
         "fixedrange": True,
-        "tickformat": "~s",
+        "tickformat": "~s" if high > 1000 else "~g",
         "tickvals": _ticks(low, high),
     }
     return {

@@ -68,22 +68,28 @@ def progress(results: Sequence[CaseResult], cases: Sequence[Case], solver: str) 
     return f"<b>{rows}</b> · all simulated: where the two solvers differ, the simulation is to be believed."
 
 
-def case_html(case: Case, result: CaseResult | None, number: int) -> str:
-    """One case: its heading with the median errors, and inside the table, the fit, the rankings and what is missing."""
-    dot = f'<i style="background:{COLOURS[number % len(COLOURS)]}"></i>'
-    if result is None:
-        return (
-            f'<details class="rlq-case"><summary>{dot}<b>{escape(case.title)}</b> <span>...</span></summary></details>'
-        )
-    inside = _table(result.comparisons) + _fits(result) + _rankings(result.pairs) + _lacks(case)
+def colours(cases: Sequence[Case]) -> str:
+    """Which colour of the figures is which case."""
+    marks = "".join(
+        f'<li><i style="background:{COLOURS[number % len(COLOURS)]}"></i>{escape(case.title)}</li>'
+        for number, case in enumerate(cases)
+    )
+    return f'<ul class="rlq-colours">{marks}</ul>'
+
+
+def case_title(case: Case, result: CaseResult | None) -> str:
+    """What a case is called while it is folded: with its median errors once there are some."""
+    return case.title if result is None else " · ".join(filter(None, (case.title, _medians(result), result.solver)))
+
+
+def case_html(result: CaseResult) -> str:
+    """One case: table, fit, rankings and what is missing."""
+    case = result.case
     question = f"<p><b>{escape(case.question)}</b></p>" if case.question else ""
     source = escape(f"{case.source.author}: {case.source.title} ({case.source.date}). {case.where}")
     link = f'<a href="{escape(case.source.url)}">{source}</a>' if case.source.url.startswith("https://") else source
-    return (
-        f'<details class="rlq-case"{" open" if number == 0 else ""}><summary>{dot}<b>{escape(case.title)}</b> '
-        f"<span>{_medians(result)} · {result.solver}</span></summary>{question}{inside}"
-        f'<p class="rlq-small">{link}</p></details>'
-    )
+    inside = _table(result.comparisons) + _fits(result) + _rankings(result.pairs) + _lacks(case)
+    return f'<div class="rlq-case">{question}{inside}<p class="rlq-small">{link}</p></div>'
 
 
 def _medians(result: CaseResult) -> str:

@@ -64,7 +64,17 @@ class YourRun:
         )
         self._parts = {
             name: widgets.HTML()
-            for name in ("recognised", "verdict", "cards", "moves", "traps", "missing", "log", "configuration")
+            for name in (
+                "recognised",
+                "verdict",
+                "cards",
+                "moves",
+                "fitted",
+                "traps",
+                "missing",
+                "log",
+                "configuration",
+            )
         }
         self._plots = Plots(figures(self.found))
         self._hidden = widgets.HTML(layout={"display": "none"})  # a style: what the log has nothing of takes no room
@@ -119,7 +129,7 @@ class YourRun:
             self._framework.value = new.given.framework
         finally:
             self._loading = False
-        for name in ("recognised", "verdict", "cards", "moves", "traps", "missing"):
+        for name in ("recognised", "verdict", "cards", "moves", "fitted", "traps", "missing"):
             self._parts[name].value = getattr(words, name)(new)
             self._parts[name].layout.display = "" if self._parts[name].value else "none"
         self._parts["log"].value = words.log_values(new)
@@ -159,6 +169,7 @@ class YourRun:
                 self._hidden,
                 self._plots,
                 parts["moves"],
+                parts["fitted"],
                 parts["traps"],
                 parts["missing"],
                 folds,

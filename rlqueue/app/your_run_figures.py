@@ -112,7 +112,8 @@ def times(table: pd.DataFrame, found: Found, each: int) -> dict[str, Any]:
         for column, name, colour in shown
     ]  # fmt: skip
     lines = [
-        _line(steps, _column(table, column), name, colour, dash) for column, name, colour, dash in _wholes(table, shown)
+        _line(steps, _below(_column(table, column), top), name, colour, dash)
+        for column, name, colour, dash in _wholes(table, shown)
     ]
     predicted = found.diagnosis.steps if found.diagnosis is not None else None
     if predicted is not None and len(predicted):
@@ -142,6 +143,11 @@ def times(table: pd.DataFrame, found: Found, each: int) -> dict[str, Any]:
         "bargap": 0.1,
     }
     return {"data": [*bars, *lines, cut], "layout": layout}
+
+
+def _below(values: np.ndarray, top: float) -> np.ndarray:
+    """Holes where a value lies above the axis: its bar says so."""
+    return np.where(values > top, np.nan, values)
 
 
 def _wholes(table: pd.DataFrame, shown: list[tuple[str, str, str]]) -> list[tuple[str, str, str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import fields
 from html import escape
 
 from rlqueue.app.formats import count, dollars, percent, seconds
@@ -16,6 +17,7 @@ from rlqueue.logs import COLUMNS, Measured
 from rlqueue.logs import Reading as LogReading
 from rlqueue.logs.names import title
 from rlqueue.operating_point import CONSTRAINTS
+from rlqueue.scenario import Scenario
 
 SHOWN = {
     "trainer_wait_ratio": ("Trainer wait ratio", percent), "step_s": ("Step", seconds), "wait_s": ("Waits", seconds),
@@ -156,6 +158,27 @@ def _move(gain: Gain) -> str:
         for label, value, change in cells
     )
     return f"<tr><th>{escape(words)}</th>{body}<td><pre>{escape(paste)}</pre></td></tr>"
+
+
+def fitted(found: Found) -> str:
+    """What was taken from the log and what was fitted to it, with how well the log fixes it."""
+    diagnosis = found.diagnosis
+    if diagnosis is None or found.measured is None or diagnosis.scenario is None:
+        return ""
+    units = {each.name: each.metadata["unit"] for each in fields(Scenario) if each.metadata}
+    items = [
+        f"<b>{name}</b> = {value:,.0f} {units[name]}s {kind_tag('measured')}" for name, value in diagnosis.taken.items()
+    ]
+    for knob in diagnosis.calibration.knobs if diagnosis.calibration else ():
+        known = f"{knob.low:.4g} to {knob.high:.4g}" if math.isfinite(knob.spread) else "not fixed by the log"
+        limit = ", at its limit" if knob.at_limit else ""
+        unit = "" if knob.unit in {"", "1"} else f" {knob.unit}"
+        items.append(
+            f"<b>{escape(knob.knob)}</b> = {knob.value:.4g}{escape(unit)} ({known}{limit}; before: {knob.start:.4g}) "
+            f"{kind_tag('calibrated')}"
+        )
+    listed = "".join(f"<li>{each}</li>" for each in items)
+    return f"<h3>The configuration brought to the log</h3><ul>{listed}</ul>" if items else ""
 
 
 def traps(found: Found) -> str:

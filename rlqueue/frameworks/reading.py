@@ -27,6 +27,11 @@ REQUIRED = (
 )  # fmt: skip
 
 
+SILENT = ("prefill_gpus_per_replica", "updates_per_step", "steps_per_publication", "oversampling_factor", "cluster_gpus",
+          "measured_run")  # fmt: skip
+"""Knobs that are off where a configuration says nothing of them, whatever another run did."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reading:
     """What a configuration says of a run, and what it does not.
@@ -139,10 +144,13 @@ def _tells(key: str, told: set[str]) -> bool:
 
 
 def _base(based_on: str | None) -> dict[str, Fact]:
-    """Knobs of a preset as assumptions."""
+    """Knobs of a preset as assumptions, but for those that a configuration decides by its silence."""
     if based_on is None:
         return {}
-    return {knob: _assumption(knob, quantity, f"preset {based_on}") for knob, quantity in preset(based_on).items()}
+    return {
+        knob: _assumption(knob, quantity, f"preset {based_on}")
+        for knob, quantity in preset(based_on).items() if knob not in SILENT
+    }  # fmt: skip
 
 
 def _assumption(knob: str, quantity: Quantity, whose: str) -> Fact:

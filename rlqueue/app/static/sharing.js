@@ -17,9 +17,9 @@ function say(button, words) {
 }
 
 // The address follows the scenario, and the links to the other pages carry it along.
-function follow(query) {
+function follow(query, elsewhere) {
   history.replaceState(null, "", `?${query}`);
-  carry(query);
+  carry(elsewhere || query);
 }
 
 function carry(query) {
@@ -156,12 +156,12 @@ export default {
     made("CSV", "The numbers of this page as a table", () => model.send({ kind: "file", which: "csv" }));
     made("PNG", "The figures of this page as one picture", () => pictures(root(), stem()));
     made("Page", "This page as one HTML file that needs no network", () => standalone(root(), stem(), model.get("query")), here());
-    const changed = () => here() && follow(model.get("query"));
+    const changed = () => here() && follow(model.get("query"), model.get("elsewhere"));
     const came = (message) => message.kind === "file" && save(message.name, new Blob([message.text], { type: "text/csv" }));
     model.on("change:query", changed);
     model.on("msg:custom", came);
     if (here() && location.search.length > 1) {
-      carry(location.search.slice(1));
+      carry(model.get("elsewhere") || location.search.slice(1));
       model.send({ kind: "open", query: location.search });
     }
     return () => {

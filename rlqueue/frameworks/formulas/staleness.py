@@ -39,10 +39,10 @@ def slime_one_ahead(update_weights_interval: float) -> float:
     """max_staleness = max over j of floor(j / U) - floor((j - 1) / U) = 1 version, with U rollouts per version.
 
     Rollout j is generated with the weights of version floor((j - 1) / U) and trained from version floor(j / U) on; in rollouts
-    its lag is ``j - U floor((j - 1) / U)``, in [1, U]. Source: slime train_async.py.
+    its lag is ``j - U floor((j - 1) / U)``, in [1, U]. The most is at j = U. Source: slime train_async.py.
     """
     interval = int(update_weights_interval)
-    return max(j // interval - (j - 1) // interval for j in range(1, interval + 1))
+    return interval // interval - (interval - 1) // interval
 
 
 def slime_outstanding(
