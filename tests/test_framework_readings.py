@@ -281,6 +281,9 @@ def test_a_command_line_lays_its_flags_over_the_files_that_it_names():
     assert (reading.values["prompts_per_step"], reading.values["group_size"]) == (8, 16)
     above = read_text("uv run examples/run_grpo.py --config over.yaml grpo.num_prompts_per_step=32", files=files)
     assert (above.fact("prompts_per_step").value, above.fact("group_size").value) == (32, 8)
+    # Of two spellings of one key the one that is laid over the other counts
+    both = {"base.toml": "[orchestrator]\ngroup_size = 4\nrollouts_per_example = 2\n"}
+    assert read_text("uv run rl @ base.toml --orchestrator.group_size 16", files=both).fact("group_size").value == 16
     missing = read_text("uv run rl @ elsewhere.toml --orchestrator.batch_size 64")
     assert missing.absent == ("elsewhere.toml",)
 
