@@ -127,7 +127,7 @@ def test_at_rest_there_are_several_seeds_and_bands(page, monkeypatch):
     assert "8 seeds" in text(page._how.value)
     assert "all runs done" in page._how.value
     band = band_of(page.shown[0].known, "usd_per_mtok")
-    assert f"${band.low:.2f} to ${band.high:.2f}" in cells(page, "Self-built")
+    assert f"inputs ${band.low:.2f}–${band.high:.2f}" in cells(page, "Self-built")
     assert "Ranges: 90%" in text(page._numbers.value)
 
 
@@ -142,8 +142,8 @@ def test_a_card_has_the_band_of_its_inputs_and_the_preset_s_fitted_knobs_are_nam
     found = banded(state)
     band = found.of("trainer_wait_ratio")
     said = text(panels.cards(answer(state), "", found))
-    assert f"inputs: {band.low:.1%} to {band.high:.1%}" in said
-    assert said.count("inputs:") <= len(panels.BANDED)
+    assert f"inputs {band.low:.1%}–{band.high:.1%}" in said
+    assert said.count("inputs ") <= len(panels.BANDED)
     assert compare_words.words(found).startswith("Ranges: 90%")
 
 

@@ -50,7 +50,7 @@ ROWS = (
     Row(name="Trainer wait ratio", of="point", field="trainer_wait_ratio", shown=percent, share=True),
     Row(name="Rollout idle ratio", of="point", field="rollout_idle_ratio", shown=percent, share=True),
     Row(name="Step", of="point", field="step_s", shown=seconds),
-    Row(name="Staleness", of="point", field="staleness_versions", shown="{:.2f}".format, unit="versions"),
+    Row(name="Staleness", of="point", field="staleness_versions", shown="{:.2f}".format, unit=" versions"),
     Row(name="Trained tokens", of="point", field="trained_tokens_per_s", shown=count, unit="/s"),
     Row(name="Self-built", of="bill", field="usd_per_mtok", shown=dollars, unit="/Mtok"),
     Row(name="Hosted", of="bill", field="hosted_usd_per_mtok", shown=dollars, unit="/Mtok"),
@@ -97,7 +97,7 @@ def _cell(row: Row, column: Column, base: Column, *, first: bool) -> str:
     closed = row.value(column, closed=True)
     beside = f"<br><small>{row.shown(closed)} {kind_tag('closed form')}</small>" if kind == "simulated" else ""
     band = band_of(column.known, row.field)
-    span = f'<br><small class="rlq-band">{row.shown(band.low)} to {row.shown(band.high)}</small>' if band else ""
+    span = f'<br><small class="rlq-band">inputs {row.shown(band.low)}–{row.shown(band.high)}</small>' if band else ""
     return (
         f"<td><b>{row.shown(value)}{row.unit}</b> <em>{_times(row, value, reference, first=first)}</em> "
         f"{kind_tag(kind)}{beside}{span}</td>"

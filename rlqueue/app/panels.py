@@ -161,13 +161,15 @@ BANDED = {
 
 
 def band(merit: Merit, bands: Bands | None) -> str:
-    """How far a card's number may be off, for what its inputs are known to."""
-    quantity, shown = BANDED.get(merit.name, ("", percent))
+    """How far a card's number may be off, for what its inputs are known to; a line is kept free until that is known."""
+    if merit.name not in BANDED:
+        return ""
+    quantity, shown = BANDED[merit.name]
     found = band_of(bands, quantity)
     if found is None:
-        return ""
+        return '<dd class="rlq-band">&nbsp;</dd>'
     title = f"{bands.level:.0%} of {bands.samples} samples of the inputs that are assumed or fitted, by closed form"
-    return f'<dd class="rlq-band" title="{title}">inputs: {shown(found.low)} to {shown(found.high)}</dd>'
+    return f'<dd class="rlq-band" title="{title}">inputs {shown(found.low)}–{shown(found.high)}</dd>'
 
 
 def cards(answer: Answer, further: str = "", bands: Bands | None = None) -> str:
