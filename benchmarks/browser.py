@@ -25,12 +25,12 @@ REPOSITORY = Path(__file__).parents[1]
 NOTEBOOKS = REPOSITORY / "notebooks"
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
 
+from browser import find_chromium  # noqa: E402
 from serving import CHROMIUM_FLAGS, Server, serve  # noqa: E402
 
 from benchmarks import Timing  # noqa: E402
 from rlqueue.app.assets import installed  # noqa: E402
 from rlqueue.app.server import heated  # noqa: E402
-from rlqueue.report.chromium import find_chromium  # noqa: E402
 
 RUNS = 5
 MOVES = 20
