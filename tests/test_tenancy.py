@@ -107,6 +107,15 @@ def test_the_tenants_tokens_are_the_pools_and_its_dollars_all_gpus():
     assert bill.usd_per_mtok == pytest.approx(usd_per_s / point.trained_tokens_per_s * 1e6, rel=0.05)
 
 
+def test_equal_tenants_get_equal_shares_whatever_binds():
+    # Slots, then the trainer: in 40 steps each trains within a few percent of the others
+    for scenario in (lumped(SLIME), lumped(Scenario.from_data("verl-qwen3-235b-c256"))):
+        for count in (3, 6):
+            pool = simulate_pool(shared(scenario, count, 30.0), seed=2, steps=40)
+            rates = np.array([each.trained_tokens_per_s for each in pool.seen])
+            assert rates.min() > 0.85 * rates.max()
+
+
 def test_each_tenant_brings_its_slots_and_its_account():
     three = shared(dataclasses.replace(SLIME, sandbox_start_s=3.0, sandbox_cap=300.0, sandbox_creates_per_s=2.0), 3)
     assert (three.tenants, three.concurrency) == (3, 3 * SLIME.concurrency)
