@@ -7,8 +7,9 @@ from pathlib import Path
 
 from benchmarks import Timing
 from rlqueue.report.build import build
+from rlqueue.report.chromium import find_chromium
 from rlqueue.report.html import page
-from rlqueue.report.images import browser, write_images
+from rlqueue.report.images import write_images
 from rlqueue.report.write import write_text
 
 
@@ -29,7 +30,7 @@ def timings() -> Iterator[Timing]:
         yield Timing(
             name="report, page and tables written", seconds=time.perf_counter() - start, limit_s=2.0, note=note
         )
-        path = browser()
+        path = find_chromium()
         if path is None:
             return
         start = time.perf_counter()

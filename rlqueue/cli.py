@@ -154,7 +154,7 @@ def _scenario(command: argparse.ArgumentParser, whose: str = "--framework") -> N
 
 def chosen_scenario(options: argparse.Namespace) -> Scenario:
     """The scenario that a command names, with its overrides; of a framework's file the reading goes to stderr."""
-    scenario, reading = scenario_named(options.scenario, wishes(options))
+    scenario, reading = scenario_named(options.scenario, wishes(options), _settings(options.set))
     if reading is not None:
         print("\n".join(told(reading)), end="\n\n", file=sys.stderr)
     if options.drift:

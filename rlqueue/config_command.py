@@ -11,6 +11,7 @@ from rlqueue.frameworks import Reading, frameworks, read
 from rlqueue.frameworks.source import SUFFIXES, file_text
 from rlqueue.frameworks.telling import plain, told
 from rlqueue.paste import TARGETS, lines, paste
+from rlqueue.provenance import parsed
 from rlqueue.scenario import Scenario
 
 READ = "what a framework's configuration says of a run: each knob read, defaulted or assumed, with its key and line"
@@ -56,17 +57,21 @@ def wishes(options: argparse.Namespace) -> dict[str, Any]:
     return {"framework": options.framework, "based_on": options.based_on, "llm": options.llm, "variables": variables}
 
 
-def scenario_named(name: str, wanted: Mapping[str, Any]) -> tuple[Scenario, Reading | None]:
+def scenario_named(
+    name: str, wanted: Mapping[str, Any], settings: Mapping[str, str] | None = None
+) -> tuple[Scenario, Reading | None]:
     """The scenario that a preset's name, a scenario file or a framework's file means; of the last also its reading.
 
     Args:
         wanted: arguments of ``frameworks.read``; any of them set says that the file is a framework's.
+        settings: knobs as text, which stand over a framework's file before anything follows from it.
     """
     if not name.endswith(SUFFIXES) and not Path(name).is_file():
         return Scenario.from_data(name), None
     if not any(wanted.values()) and _is_scenario(Path(name)):
         return Scenario.from_file(name), None
-    reading = read(Path(name), **wanted)
+    knobs = {knob: parsed(text) for knob, text in (settings or {}).items() if "." not in knob and text != "none"}
+    reading = read(Path(name), **wanted, knobs=knobs)
     return Scenario.from_values(reading.values, name=reading.name), reading
 
 

@@ -7,9 +7,7 @@ say is found by reading the lines back, and said in a comment.
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from rlqueue.frameworks import Reading, frameworks, read_text
 from rlqueue.frameworks.formulas import formulas, sentence, staleness
@@ -17,6 +15,9 @@ from rlqueue.frameworks.tables import ALL, Rule, keys, rules
 from rlqueue.provenance import parsed, quantities, table
 from rlqueue.refusal import require_known
 from rlqueue.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DECIDED = (
     "trainer_gpus", "generator_gpus", "gpus_per_replica", "prefill_gpus_per_replica", "prompts_per_step", "group_size",
@@ -173,11 +174,13 @@ def _decided(reading: Reading) -> dict[str, Any]:
     return {fact.knob: fact.value for fact in reading.facts if fact.knob in DECIDED}
 
 
-def conversions(scenario: Scenario) -> pd.DataFrame:
+def conversions(scenario: Scenario) -> "pd.DataFrame":
     """The scenario's staleness budget in every framework's own knob: one row each.
 
     Columns: framework, key, value, unit, formula, other_names, remark, source, where.
     """
+    import pandas as pd
+
     return pd.DataFrame(
         {
             "framework": title, "key": line.key, "value": line.value, "unit": line.unit, "formula": line.formula,

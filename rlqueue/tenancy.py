@@ -1,6 +1,6 @@
 """Why a host with many customers is cheaper: one run's figures and costs as more tenants like it share its GPUs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
@@ -134,55 +134,82 @@ def simulate_pool(scenario: Scenario, seed: int = 0, steps: int = 200) -> Pool:
     return pool
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sharing:
+    """What sharing does at one number of tenants, whatever it costs.
+
+    Attributes:
+        trainer_wait_ratio, trainer_busy_ratio: of the trainer that all share.
+        tenant_wait_ratio, tenant_turn_ratio, tenant_step_s: as a tenant sees its own run, in the mean over tenants.
+        decode_busy_ratio, decode_use_ratio: of the replicas, see ``Pool``.
+        point: the operating point of the pool, its steps being those of all tenants.
+    """
+
+    tenants: int
+    trainer_wait_ratio: float
+    trainer_busy_ratio: float
+    tenant_wait_ratio: float
+    tenant_turn_ratio: float
+    tenant_step_s: float
+    decode_busy_ratio: float
+    decode_use_ratio: float
+    point: OperatingPoint
+
+
+def sharings(
+    scenario: Scenario, tenants: Iterable[int], *, seed: int = 0, steps: int = 48, lump: bool = False
+) -> Iterator[Sharing]:
+    """Sharing at each number of tenants, who start evenly over the single run's mean step; arguments as of ``tenancy``."""
+    alone = lumped(scenario) if lump else scenario
+    step_s = simulate_pool(shared(alone, 1), seed, steps).seen[0].step_s
+    for count in tenants:
+        pool = simulate_pool(shared(alone, count, step_s / count), seed, steps)
+        point = pool.operating_point
+        yield Sharing(
+            tenants=count, trainer_wait_ratio=pool.trainer_wait_ratio, trainer_busy_ratio=pool.trainer_busy_ratio,
+            tenant_wait_ratio=float(np.mean([each.trainer_wait_ratio for each in pool.seen])),
+            tenant_turn_ratio=pool.turn_ratio, tenant_step_s=float(np.mean([each.step_s for each in pool.seen])),
+            decode_busy_ratio=pool.decode_busy_ratio, decode_use_ratio=pool.decode_use_ratio,
+            point=unlumped(point, scenario) if lump else point,
+        )  # fmt: skip
+
+
 def tenancy(
     scenario: Scenario, tenants: Iterable[int] = range(1, 9), *, seed: int = 0, steps: int = 48, lump: bool = False
 ) -> pd.DataFrame:
-    """What sharing buys: a row for each number of tenants, who start evenly over the single run's mean step.
+    """What sharing buys, and what a trained token then costs.
 
     Args:
         scenario: the run of each, alone on its GPUs. tenants: how many. seed: of all. steps: of each tenant at least.
         lump: simulate the single-turn equivalent (``simulation.lumped``), many times faster where there are many tool calls.
 
     Returns:
-        tenants; trainer_wait_ratio, trainer_busy_ratio (of the shared trainer); tenant_wait_ratio, tenant_turn_ratio,
-        tenant_step_s, tenant_staleness_versions, tenant_trained_tokens_per_s (means over tenants); slot_use_ratio,
-        decode_busy_ratio, decode_use_ratio, active_per_replica, kv_used_ratio (of the generator); trained_tokens_per_s (of
-        all); usd_per_mtok and its parts, hosted_usd_per_mtok; binding_constraint.
+        A row for each number of tenants: the fields of ``Sharing``, of its operating point the staleness, the trained tokens
+        (of all and of a tenant), the use of slots and memory and the binding constraint; the bill's parts, sum and hosted price.
 
     Raises:
-        ValueError: as ``shared`` and ``simulate_pool``.
+        ValueError: as ``shared`` and ``simulate_pool``; a scenario that moves while it runs, and so has no long-run costs.
     """
-    alone = lumped(scenario) if lump else scenario
-    step_s = simulate_pool(shared(alone, 1), seed, steps).seen[0].step_s
+    if scenario.learning_logit_per_step or scenario.drift_law != "constant":
+        raise ValueError(
+            "drift_law, learning_logit_per_step: must be off for a cost by number of tenants, which is long-run"
+        )
     return pd.DataFrame(
-        [
-            _row(scenario, simulate_pool(shared(alone, count, step_s / count), seed, steps), lump=lump)
-            for count in tenants
-        ]
+        [_row(scenario, each) for each in sharings(scenario, tenants, seed=seed, steps=steps, lump=lump)]
     )
 
 
-def _row(scenario: Scenario, pool: Pool, *, lump: bool) -> dict[str, object]:
-    count, point = len(pool.runs), pool.operating_point
-    point = unlumped(point, scenario) if lump else point
-    bill = cost(scenario if lump else pool.scenario, point)
-    return {
-        "tenants": count,
-        "trainer_wait_ratio": pool.trainer_wait_ratio,
-        "trainer_busy_ratio": pool.trainer_busy_ratio,
-        "tenant_wait_ratio": float(np.mean([each.trainer_wait_ratio for each in pool.seen])),
-        "tenant_turn_ratio": pool.turn_ratio,
-        "tenant_step_s": float(np.mean([each.step_s for each in pool.seen])),
-        "tenant_staleness_versions": point.staleness_versions,
-        "tenant_trained_tokens_per_s": point.trained_tokens_per_s / count,
+def _row(scenario: Scenario, sharing: Sharing) -> dict[str, object]:
+    point, bill = sharing.point, cost(scenario, sharing.point)
+    return {name: value for name, value in vars(sharing).items() if name != "point"} | {
+        "staleness_versions": point.staleness_versions,
+        "trained_tokens_per_s": point.trained_tokens_per_s,
+        "tenant_trained_tokens_per_s": point.trained_tokens_per_s / sharing.tenants,
         "slot_use_ratio": 1.0 - point.rollout_idle_ratio,
-        "decode_busy_ratio": pool.decode_busy_ratio,
-        "decode_use_ratio": pool.decode_use_ratio,
         "active_per_replica": point.active_per_replica,
         "kv_used_ratio": point.kv_used_ratio,
-        "trained_tokens_per_s": point.trained_tokens_per_s,
+        "binding_constraint": point.binding_constraint,
         "usd_per_mtok": bill.usd_per_mtok,
         **{f"{part}_usd_per_mtok": getattr(bill, f"{part}_usd_per_mtok") for part in PARTS},
         "hosted_usd_per_mtok": bill.hosted_usd_per_mtok,
-        "binding_constraint": point.binding_constraint,
     }

@@ -107,7 +107,9 @@ def test_listing_presets_does_not_load_the_compiler():
 def test_knobs_that_only_make_sense_together_may_be_set_in_any_order(capsys):
     drift = ["--set", "drift_steps=20", "--set", "drift_law=linear", "--set", "drift_length_factor=1.5"]
     for order in (drift, drift[2:] + drift[:2]):
-        assert main(["simulate", "prime-rl-qwen3-235b", "--steps", "5", "--json", "--set", "concurrency=64", *order]) == 0
+        assert (
+            main(["simulate", "prime-rl-qwen3-235b", "--steps", "5", "--json", "--set", "concurrency=64", *order]) == 0
+        )
         answer = json.loads(capsys.readouterr().out)
         assert 0 < answer["truncated_fraction"] < 0.5
     assert "last_mean_solve_rate" not in answer

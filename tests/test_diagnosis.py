@@ -130,6 +130,16 @@ def test_a_log_that_the_configuration_cannot_give_is_doubted():
     assert "does not explain the log" in found.verdict
 
 
+def test_a_log_of_another_run_is_told_from_its_configuration_and_ends_soon():
+    # More than 500 such steps would end during one longest response; the closed form would count them one by one.
+    row = {"timing_s/gen": 0.5, "timing_s/update_actor": 0.05, "response_length/mean": 8.0, "prompt_length/mean": 10.0}
+    measured = Measured.from_log("".join(json.dumps({"step": step, **row}) + "\n" for step in range(3)))
+    found = diagnose(measured, Scenario.from_data("verl-qwen3-235b-c96"))
+    assert "not of one run" in found.verdict
+    assert found.gains == ()
+    assert found.steps is None
+
+
 def test_a_log_alone_says_who_waits_and_what_a_faster_generator_would_give():
     found = diagnose(Measured.from_log(as_console("verl")))
     assert found.waiting.side == "trainer"
@@ -154,8 +164,8 @@ def test_neither_is_refused():
         diagnose(None)
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.sampled_from(preset_names()), st.tuples(*[st.floats(0, high) for high in (1e6, 1e6, 1e5, 1e7, 1e7, 1e6)]))
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(preset_names()), st.tuples(*[st.floats(0, high) for high in (1e5, 1e5, 1e4, 1e6, 1e6, 1e5)]))
 def test_any_log_and_any_preset_end_in_a_diagnosis_or_a_refusal(name, numbers):
     wait, train, sync, prompt, response, rollout = numbers
     row = {

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rlqueue import Scenario
 from rlqueue.frameworks import frameworks, read, read_text
+from rlqueue.frameworks.shell_words import MOST_BRACKETS, script
 
 CONFIGS = Path(__file__).parent / "configs"
 TEXTS = {path.name: path.read_text() for path in CONFIGS.rglob("*") if path.is_file()}
@@ -132,6 +133,17 @@ def test_a_long_text_takes_bounded_time(text):
     began = time.monotonic()
     read_or_refused(text)
     assert time.monotonic() - began < BEARABLE_S
+
+
+@pytest.mark.parametrize("pattern", ["(a)", "x=(", "a|&", "|", "a |\n", "$[1+", "a) ", "a=(\n", "<<A\nA\n", "[[ a && "])
+def test_the_most_brackets_that_a_script_may_have_are_bearable_and_one_more_is_refused(pattern):
+    signs = sum(pattern.count(sign) for sign in "()[|<")
+    text = pattern * (MOST_BRACKETS // signs)
+    began = time.monotonic()
+    script(text)
+    assert time.monotonic() - began < BEARABLE_S
+    with pytest.raises(ValueError, match="must have <= 2,000 brackets and pipes"):
+        script(text + "|" * 2)
 
 
 BOMBS = {

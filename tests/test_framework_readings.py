@@ -127,6 +127,7 @@ def test_a_version_is_worth_so_many_optimizer_updates(name, updates):
     [
         ("prime_rl_head.toml", "max_staleness", "read", "orchestrator.max_off_policy_steps", "line 28"),
         ("prime_rl_old.toml", "prompts_per_step", "read", "orchestrator.batch_size", "prime_rl_base.toml line 7"),
+        ("areal.yaml", "concurrency", "read", "group_size", "line 11"),
         ("slime_async.sh", "trainer_gpus", "read", "actor-num-nodes", "line 50"),
         ("slime_async.sh", "max_response_tokens", "read", "rollout-max-response-len", "line 32"),
         ("verl_fully_async.sh", "generator_gpus", "read", "rollout.nnodes", "line 36"),
@@ -149,8 +150,10 @@ def test_a_value_says_whether_it_was_read_defaulted_or_assumed_with_key_and_line
 def test_the_line_that_is_named_holds_the_key():
     for path in FULL:
         reading = read(path)
-        for given in (given for fact in reading.facts for given in fact.givens if given.place.startswith("line ")):
-            line = path.read_text().splitlines()[int(given.place.removeprefix("line ")) - 1]
+        for given in (given for fact in reading.facts for given in fact.givens if given.written and given.place):
+            *base, number = given.place.split("line ")
+            file = path if base == [""] else path.parent / base[0].strip()
+            line = file.read_text().splitlines()[int(number) - 1]
             assert given.written.rsplit(".", 1)[-1] in line, (path.name, given)
 
 
@@ -213,6 +216,14 @@ def test_a_default_that_cannot_hold_the_llm_is_sized_and_said():
     assert (read_in_file.value, read_in_file.origin) == (1, "read")
 
 
+def test_what_you_say_stands_over_the_file_and_what_follows_follows():
+    text = "[model]\nname = 'Qwen/Qwen3-8B'\n[orchestrator]\nbatch_size = 64\n"
+    assert read_text(text).values["prompts_per_step"] == 64
+    assert read_text(text, knobs={"group_size": 8}).values["prompts_per_step"] == 8
+    areal = read(CONFIGS / "areal.yaml", knobs={"group_size": 4})
+    assert areal.values["concurrency"] == 128 * 4
+
+
 def test_a_longer_context_than_the_catalogue_s_is_served_and_said():
     text = (
         "seq_len = 131072\n[model]\nname = 'Qwen/Qwen3-235B-A22B'\n[orchestrator]\ngroup_size = 8\n"
@@ -270,6 +281,9 @@ def test_a_command_line_lays_its_flags_over_the_files_that_it_names():
     assert (reading.values["prompts_per_step"], reading.values["group_size"]) == (8, 16)
     above = read_text("uv run examples/run_grpo.py --config over.yaml grpo.num_prompts_per_step=32", files=files)
     assert (above.fact("prompts_per_step").value, above.fact("group_size").value) == (32, 8)
+    # Of two spellings of one key the one that is laid over the other counts
+    both = {"base.toml": "[orchestrator]\ngroup_size = 4\nrollouts_per_example = 2\n"}
+    assert read_text("uv run rl @ base.toml --orchestrator.group_size 16", files=both).fact("group_size").value == 16
     missing = read_text("uv run rl @ elsewhere.toml --orchestrator.batch_size 64")
     assert missing.absent == ("elsewhere.toml",)
 

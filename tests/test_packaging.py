@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from browser import VARIABLE, find_chromium
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+
+from rlqueue.report.chromium import VARIABLE, find_chromium
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -12,16 +12,30 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from browser import VARIABLE, chromium_or_skip, find_chromium
+from browser import chromium_or_skip
 
 from rlqueue.cli import main
+from rlqueue.cost import cost
 from rlqueue.provenance import sources, table
-from rlqueue.report import break_even, images, levers, measured, price_list, sandboxes, summary, tables, write
+from rlqueue.report import (
+    break_even,
+    chromium,
+    images,
+    levers,
+    measured,
+    price_list,
+    sandboxes,
+    sharing,
+    summary,
+    tables,
+    write,
+)
 from rlqueue.report.agreement import EXACT, RECONCILED, Agreement, decimals, rounds_to, within
 from rlqueue.report.assumptions import GLM, PRIME, SLIME, Assumptions
 from rlqueue.report.build import build
 from rlqueue.report.html import page
 from rlqueue.report.written import figure_csv, overlay_names, table_csv
+from rlqueue.simulation import lumped, simulate, unlumped
 
 UNCHANGED = Assumptions()
 
@@ -175,6 +189,7 @@ OVERLAYS = [
     ("glm-5-rollout-time", "glm-5-rollout-time", ("rollout_s",), 2),  # and the printed first and last LLM time
     ("glm-5-drift", "glm-5-drift", ("mean_sequence_tokens", "tool_calls"), 0),
     ("prime-start", "prime-trainer-and-generator", ("production_per_s",), 0),
+    ("blind-glm-5-rollout-time", "glm-5-rollout-time", ("rollout_s",), 0),
 ]
 
 
@@ -334,6 +349,86 @@ def test_levers_are_ranked_within_each_run_by_what_they_save(report):
     assert {row[3] for row in rows} <= {levers.TO_ADD, levers.IN_USE, "in-flight updates in use instead"}
 
 
+# Published series that move
+
+
+def test_blind_predictions_lie_under_all_published_points_and_say_what_was_fitted(report):
+    for name, rows, fitted in (
+        ("blind-prime-rollout-time", [float(row["rollout_s"]) for row in table("prime_process")], 1),
+        ("blind-dapo-all-solved", [float(row["value"]) for row in table("curriculum_series")], 3),
+    ):
+        points = overlaid_points(figure(report, name))
+        assert sorted(y for _, _, y in points) == sorted(rows)
+        assert sum(trace == "published, fitted" for trace, _, _ in points) == fitted
+
+
+def test_errors_of_blind_predictions_stay_where_they_were_found_to_be(report):
+    found = {
+        each.name: float(re.search(r"not fitted: ([\d.]+)", each.says)[1])
+        for each in report.figures
+        if "blind" in each.name
+    }
+    assert found["blind-glm-5-rollout-time"] <= 12
+    assert found["blind-prime-rollout-time"] <= 14
+    assert found["blind-dapo-all-solved"] <= 5.4
+
+
+def test_the_shares_over_steps_begin_at_the_printed_one_and_both_solvers_agree(report):
+    one = figure(report, "solve-shares")
+    lines = {trace["name"]: trace for trace in one.plot["data"]}
+    every, taught = lines["all rollouts solve"], lines["informative"]
+    assert every["y"][0] == pytest.approx(0.55, abs=1e-3)
+    assert every["y"] == sorted(every["y"])
+    assert taught["y"] == sorted(taught["y"], reverse=True)
+    assert float(re.search(r"lies ([\d.]+) points away", one.says)[1]) < 1.5
+
+
+# Tenants
+
+
+@pytest.fixture(scope="module")
+def pools():
+    return sharing.cases(UNCHANGED)
+
+
+def test_alone_a_run_of_the_tenancy_is_the_simulated_run(pools):
+    slime = next(case for case in pools if case.name == SLIME)
+    point = unlumped(simulate(lumped(UNCHANGED.scenario(SLIME)), sharing.SEED, sharing.STEPS).operating_point,
+                     UNCHANGED.scenario(SLIME))  # fmt: skip
+    assert slime.sharing[0].point == point
+    assert slime.usd[0] == cost(UNCHANGED.scenario(SLIME), point).usd_per_mtok
+
+
+def test_every_run_has_a_line_for_itself_and_one_for_its_hosted_quote(report, pools):
+    names = [trace["name"] for trace in figure(report, "tenants-cost").plot["data"]]
+    for case in pools:
+        title = assumed_title(case.name)
+        assert {title, f"{title}, hosted"} <= set(names)
+    for name in ("tenants-cost", "tenants-wait", "tenants-decode"):
+        assert figure(report, name).model_only
+    rows = the_table(report, "tenancy").rows
+    assert len(rows) == len(pools) * len(sharing.TRIED)
+
+
+def test_the_number_of_tenants_that_reaches_the_hosted_price_is_computed_from_the_scenario(pools):
+    by_name = {case.name: case for case in pools}
+    assert by_name[PRIME].needed == 1
+    assert by_name[SLIME].needed == 2
+    assert "2 tenants reach the hosted price" in sharing.reached(by_name[SLIME])
+    assert by_name["verl-qwen3-235b-c96"].needed is None
+    assert "no number reaches the hosted price" in sharing.reached(by_name["verl-qwen3-235b-c96"])
+    dear = {case.name: case for case in sharing.cases(Assumptions.of({"gpu_hour_usd": "4"}))}
+    assert dear[SLIME].needed is None
+    assert dear[PRIME].needed is None
+
+
+def test_more_tenants_never_make_a_token_dearer_than_alone_and_fill_the_replicas(pools):
+    for case in pools:
+        assert max(case.usd[1:]) < case.usd[0]
+        used = [each.decode_use_ratio for each in case.sharing]
+        assert used[-1] > used[0]
+
+
 # Files
 
 
@@ -409,7 +504,7 @@ def test_a_csv_has_its_table_s_columns_and_rows(report):
 
 MONEY = {
     "tco-breakdown", "cost-comparison", "break-even-gpu-hour", "break-even-wait", "break-even-discard", "break-even-use",
-    "break-even-turns", "break-even-prompt-share", "sandbox-cost",
+    "break-even-turns", "break-even-prompt-share", "sandbox-cost", "tenants-cost",
 }  # fmt: skip
 
 
@@ -431,14 +526,14 @@ def test_a_changed_tco_input_changes_every_figure_that_depends_on_it_and_no_othe
 def test_without_a_browser_page_and_tables_are_written_and_the_message_says_what_is_missing(
     monkeypatch, tmp_path, report, capsys
 ):
-    monkeypatch.setattr(write, "browser", lambda: None)
+    monkeypatch.setattr(write, "find_chromium", lambda: None)
     monkeypatch.setattr(write, "build", lambda *_, **__: report)
     assert main(["report", "--out", str(tmp_path / "new" / "folder"), "--json"]) == 0
     said = capsys.readouterr()
     written = json.loads(said.out)
     assert written["images"] == 0
     assert "no browser was found" in written["missing"]
-    assert images.VARIABLE in written["missing"]
+    assert chromium.VARIABLE in written["missing"]
     assert "written: report.html" in said.err
     assert (tmp_path / "new" / "folder" / "report.html").stat().st_size > 1e6
     assert len(list((tmp_path / "new" / "folder" / "tables").glob("*.csv"))) == len(report.tables)
@@ -468,12 +563,6 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path, capsys):
 
 
 # With a browser
-
-
-def test_the_report_draws_with_the_browser_of_the_tests():
-    assert images.VARIABLE == VARIABLE
-    if find_chromium() is not None:
-        assert images.browser() == find_chromium()
 
 
 @pytest.mark.browser

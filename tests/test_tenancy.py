@@ -113,6 +113,13 @@ def test_each_tenant_brings_its_slots_and_its_account():
     assert (three.sandbox_cap, three.sandbox_creates_per_s) == (900.0, 6.0)
 
 
+def test_what_moves_while_it_runs_has_no_long_run_cost_but_its_tenants_can_be_simulated():
+    drifting = dataclasses.replace(toy(), drift_law="linear", drift_steps=10, drift_length_factor=2.0)
+    with pytest.raises(ValueError, match="drift_law, learning_logit_per_step: must be off"):
+        tenancy(drifting, [2], steps=2)
+    assert len(simulate_pool(shared(drifting, 2), steps=10).seen) == 2
+
+
 def test_who_cannot_share_is_refused():
     with pytest.raises(ValueError, match="tenants=2 must be 1 with schedule='lent-trainer'"):
         tenancy(dataclasses.replace(SLIME, schedule="lent-trainer"), [2], steps=2)

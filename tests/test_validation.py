@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rlqueue.cli import main
-from rlqueue.measures import MEASURES
+from rlqueue.measures import MEASURES, outcome
 from rlqueue.provenance import Quantity, table
-from rlqueue.validation import Validation, case_from_file, cases, validate
+from rlqueue.validation import Validation, case_from_file, cases, protocol, validate
 from rlqueue.validation.cases import TOP
 from rlqueue.validation.protocol import AIMS, BESIDE, CALIBRATED, LEFT_OUT, PREDICTED, result
 
@@ -213,6 +213,17 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path):
         toy(tmp_path, "title = ")
     with pytest.raises(ValueError, match="cannot be read"):
         case_from_file(tmp_path / "none.toml")
+
+
+def test_a_row_that_cannot_run_is_named(tmp_path, monkeypatch):
+    def stalled(scenario, *_, **__):
+        if scenario.name == "most":
+            raise ValueError("steps=1000: no step was completed")
+        return outcome(scenario, "closed form")
+
+    monkeypatch.setattr(protocol, "outcome", stalled)
+    with pytest.raises(ValueError, match="case toy: row 'most': steps=1000: no step was completed"):
+        result(toy(tmp_path), "closed form")
 
 
 def test_each_row_of_two_calibrations_is_held_by_one(tmp_path):

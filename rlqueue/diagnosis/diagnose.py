@@ -23,6 +23,8 @@ COMPARED = (
     "step_s", "wait_s", "train_s", "sync_s", "trainer_wait_ratio", "trained_tokens_per_s", "staleness_versions", "rollout_s",
     "group_s", "in_flight_rollouts", "mfu_computing",
 )  # fmt: skip
+MOST_OVERLAPPING = 500.0
+"""In no run do so many steps end during one rollout; and the closed form counts them one by one."""
 STEPS_OF_A_RUN = 1000
 """Hours are of so many steps where the scenario doesn't say how many its run has."""
 FAR = 0.1
@@ -140,7 +142,8 @@ def _made(
 ) -> Diagnosis:
     point = solve(scenario)
     bill = cost(scenario, point)
-    found = moves(scenario, point)
+    overlapping = _steps_of_the_longest(scenario, point)
+    found = moves(scenario, point) if overlapping <= MOST_OVERLAPPING else []
     fits = {each.quantity for each in fit.residuals} if fit else set()
     if {"trainer_wait_ratio", "train_s"} <= fits:
         fits |= {"step_s", "wait_s"}  # they follow from those two
@@ -148,12 +151,21 @@ def _made(
     comparisons = tuple(_compared(name, means[name], point, fitted=name in fits) for name in there)
     waiting = measured.waiting() if measured else None
     said = [_doubt(comparisons, fit), verdict(point, found, bill)]
+    if overlapping > MOST_OVERLAPPING:
+        longest = f"By its configuration the longest response lasts {overlapping:,.0f} steps"
+        said = [f"{longest}: log and configuration are not of one run."]
     return Diagnosis(
         measured=measured, scenario=scenario, waiting=waiting, calibration=fit, taken=taken or {}, point=point, bill=bill,
-        comparisons=comparisons, steps=step_by_step(scenario, measured) if measured else None,
+        comparisons=comparisons, steps=step_by_step(scenario, measured) if measured and overlapping <= MOST_OVERLAPPING else None,
         gains=tuple(_gain(scenario, point, each, framework) for each in found), verdict=" ".join(filter(None, said)),
         missing=missing,
     )  # fmt: skip
+
+
+def _steps_of_the_longest(scenario: Scenario, point: OperatingPoint) -> float:
+    """Steps that end while the longest response is generated."""
+    token_s = point.rollout_s * point.decoding_ratio / scenario.mean_response_tokens
+    return scenario.max_response_tokens * token_s / point.step_s
 
 
 def _compared(name: str, mean: Mean, point: OperatingPoint, *, fitted: bool) -> Comparison:

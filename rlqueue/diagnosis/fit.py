@@ -13,6 +13,8 @@ from rlqueue.scenario import Scenario
 
 LEAST_SPREAD = 0.005
 """No mean of a log is better known than this: its steps are not independent."""
+LEAST_S = 1e-3
+"""A part of a step that takes less was not measured, or takes nothing."""
 WAITS = 0.02
 """A trainer that waits less than this says only that the generator keeps up, not how fast it is."""
 LENGTHS = ("mean_prompt_tokens", "mean_response_tokens", "mean_sequence_tokens")
@@ -36,7 +38,7 @@ def with_lengths(scenario: Scenario, measured: Measured, means: dict[str, Mean])
 
 def _lengths(scenario: Scenario, prompt: float, response: float, sequence: float) -> tuple[float, float]:
     """Prompt and response tokens; what isn't logged is the scenario's, and a logged sum is kept to."""
-    prompt, response, sequence = (each if each > 0 else math.nan for each in (prompt, response, sequence))
+    prompt, response, sequence = (each if each >= 1 else math.nan for each in (prompt, response, sequence))
     if math.isnan(response):
         known = scenario.mean_prompt_tokens if math.isnan(prompt) else prompt
         response = sequence - known if sequence > known else scenario.mean_response_tokens
@@ -55,7 +57,7 @@ def fitted(scenario: Scenario, means: dict[str, Mean]) -> tuple[Calibration | No
     fit: list[str] = []
     open_: list[str] = []
     for name, knob in (("train_s", "mfu"), ("sync_s", "weight_sync_s")):
-        if name in means and means[name].mean > 0:
+        if name in means and means[name].mean > LEAST_S:
             # A log has the time per step, a scenario that of one publication.
             publications = scenario.steps_per_publication if name == "sync_s" else 1
             wanted[name] = _as_measured(means[name], publications)
@@ -64,12 +66,11 @@ def fitted(scenario: Scenario, means: dict[str, Mean]) -> tuple[Calibration | No
             open_.append(f"{knob}: {name} is not in the log")
     waits = means.get("trainer_wait_ratio")
     if waits is not None and (waits.mean > WAITS or solve(scenario).trainer_wait_ratio > WAITS):
-        share = min(
-            1.0, means["wait_s"].mean / means["step_s"].mean
-        )  # of the whole step, pauses included, as solvers count
+        # Of the whole step, pauses included, as the solvers count.
+        share = min(1.0, means["wait_s"].mean / means["step_s"].mean)
         wanted["trainer_wait_ratio"] = calibration.Measured(value=share, spread=max(_sure(waits), LEAST_SPREAD))
         fit.append(_generator_knob(scenario))
-    elif "rollout_s" in means and means["rollout_s"].mean > 0:
+    elif "rollout_s" in means and means["rollout_s"].mean > LEAST_S:
         wanted["rollout_s"] = _as_measured(means["rollout_s"])
         fit.append(_generator_knob(scenario))
     else:

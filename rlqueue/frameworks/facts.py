@@ -166,7 +166,11 @@ def _givens(
         name = argument[1:]
         if argument.startswith("@"):
             fact = found.get(name)
-            yield None if fact is None else Given(key=name, value=fact.value, origin=fact.origin, note=fact.note)
+            if fact is None:
+                yield None
+                continue
+            places = ", ".join(dict.fromkeys(given.place for given in fact.givens if given.place))
+            yield Given(key=name, value=fact.value, origin=fact.origin, place=places, note=fact.note)
         elif argument.startswith("%"):
             yield Given(key=name, value=assumed[name].value, origin="assumed", unit=assumed[name].unit)
         elif argument.startswith("="):

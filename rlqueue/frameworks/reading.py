@@ -75,7 +75,7 @@ class Reading:
 
 def read(
     path_or_text: str | Path, framework: str | None = None, *, based_on: str | None = None, llm: str | None = None,
-    variables: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None, knobs: Mapping[str, Any] | None = None,
 ) -> Reading:  # fmt: skip
     """Read a configuration from a file, with the files that it builds upon beside it, or from text.
 
@@ -84,29 +84,48 @@ def read(
             file is there. What strangers hand in goes to ``read_text``, which opens no file.
         framework: its name, where the keys do not tell. based_on: preset whose knobs stand for what the file cannot say.
         llm: key of the LLM, instead of the file's. variables: of the shell's environment, by name.
+        knobs: knobs that you know better than the file; what follows from them does so.
 
     Raises:
         ValueError: it cannot be read, is nobody's configuration, or holds what no configuration holds.
     """
     path = as_path(path_or_text)
     if path is None:
-        return _read(str(path_or_text), among({}), "configuration", (framework, based_on, llm, variables))
-    return _read(file_text(path), beside(path), path.name, (framework, based_on, llm, variables))
+        return _read(str(path_or_text), among({}), "configuration", (framework, based_on, variables, _said(llm, knobs)))
+    return _read(file_text(path), beside(path), path.name, (framework, based_on, variables, _said(llm, knobs)))
 
 
 def read_text(
     text: str, framework: str | None = None, *, files: Mapping[str, str] | None = None, name: str = "configuration",
     based_on: str | None = None, llm: str | None = None, variables: Mapping[str, str] | None = None,
+    knobs: Mapping[str, Any] | None = None,
 ) -> Reading:  # fmt: skip
     """Read a configuration from text alone: it opens no file, and builds only upon ``files``, texts by name.
 
     The ending of ``name`` says its format; without one it may be any. Otherwise as ``read``.
     """
-    return _read(text, among(files or {}), name, (framework, based_on, llm, variables))
+    return _read(text, among(files or {}), name, (framework, based_on, variables, _said(llm, knobs)))
 
 
-def _read(text: str, find: Find, name: str, wishes: tuple[str | None, str | None, str | None, Any]) -> Reading:
-    framework, based_on, llm, variables = wishes
+def _said(llm: str | None, knobs: Mapping[str, Any] | None) -> dict[str, Fact]:
+    """What the caller says of the run, as facts."""
+    values = dict(knobs or {}) | ({} if llm is None else {"llm": llm})
+    if "llm" in values:
+        require_known("llm", values["llm"], llm_keys())
+    return {
+        knob: Fact(knob=knob, value=value, origin="read", formula="as you say",
+                   givens=(Given(key=knob, value=value, origin="read", written=knob),))
+        for knob, value in values.items()
+    }  # fmt: skip
+
+
+def _read(
+    text: str,
+    find: Find,
+    name: str,
+    wishes: tuple[str | None, str | None, Mapping[str, str] | None, Mapping[str, Fact]],
+) -> Reading:
+    framework, based_on, variables, said = wishes
     given = dict(variables or {})
     path = PurePosixPath(name)
     candidates = documents(checked_text(text), at_most(find, MOST_FILES), given, path.suffix.lower())
@@ -115,7 +134,7 @@ def _read(text: str, find: Find, name: str, wishes: tuple[str | None, str | None
     variant = variant_of(framework, document, configuration.value)
     configuration.at(variant.name)
     base = _base(based_on)
-    found = _knobs(configuration, variant.name, base, llm)
+    found = _knobs(configuration, variant.name, base, said)
     used = {given.key for fact in found.values() for given in fact.givens}
     entries = [(e.key, f"{e.value}"[:80], e.place, normal(e.key, framework)) for e in document.entries.values()]
     told = {argument for rule in rules("readings", framework, None) for argument in rule.arguments}
@@ -160,18 +179,15 @@ def _assumption(knob: str, quantity: Quantity, whose: str) -> Fact:
     )
 
 
-def _knobs(configuration: Configuration, variant: str, base: Mapping[str, Fact], llm: str | None) -> dict[str, Fact]:
+def _knobs(
+    configuration: Configuration, variant: str, base: Mapping[str, Fact], said: Mapping[str, Fact]
+) -> dict[str, Fact]:
     inputs = quantities("frameworks/assumed", "input")
     general = {k: _assumption(k, quantity, "") for k, quantity in quantities("frameworks/assumed", "knob").items()}
-    settled: dict[str, Fact] = {}
-    if llm is not None:
-        require_known("llm", llm, llm_keys())
-        given = Given(key="llm", value=llm, origin="read", written="llm")
-        settled["llm"] = Fact(knob="llm", value=llm, origin="read", givens=(given,), formula="as you say")
-    found = general | base | facts(configuration, variant, inputs, base, settled)
+    found = general | base | facts(configuration, variant, inputs, base, said)
     replica = sized_replica(found)
     if replica is not None:
-        found = general | base | facts(configuration, variant, inputs, base, settled | {"gpus_per_replica": replica})
+        found = general | base | facts(configuration, variant, inputs, base, {**said, "gpus_per_replica": replica})
         generator = found.get("generator_gpus")
         if generator and generator.origin == "assumed" and generator.value < replica.value:
             found["generator_gpus"] = dataclasses.replace(generator, value=replica.value, note="one replica of the LLM")

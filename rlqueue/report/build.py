@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from rlqueue.presets import preset
 from rlqueue.report import (
+    blind,
     break_even,
     costs,
     hosted_or_own,
@@ -12,6 +13,7 @@ from rlqueue.report import (
     modelled,
     price_list,
     sandboxes,
+    sharing,
     simulated,
     summary,
     tables,
@@ -91,6 +93,10 @@ def _runs(a: Assumptions, name: str, title: str) -> Section:
     )
 
 
+def _blind(_: Assumptions, name: str, title: str) -> Section:
+    return Section(name=name, title=title, figures=blind.figures())
+
+
 def _prices(a: Assumptions, name: str, title: str) -> Section:
     found = break_even.cases(a)
     return Section(
@@ -131,13 +137,27 @@ def _levers(a: Assumptions, name: str, title: str) -> Section:
     return Section(name=name, title=title, tables=(levers.lever_table(a),))
 
 
+def _tenants(a: Assumptions, name: str, title: str) -> Section:
+    found = sharing.cases(a)
+    return Section(
+        name=name,
+        title=title,
+        says=("What would have to be shared to be as cheap as hosted, computed from each run:",),
+        points=tuple(map(sharing.reached, found)),
+        figures=tuple(make(found) for make in (sharing.dollars, sharing.waiting, sharing.decoding)),
+        tables=(sharing.tenancy_table(found),),
+    )
+
+
 SECTIONS: tuple[tuple[str, str, Callable[[Assumptions, str, str], Section]], ...] = (
     ("key-data", "Key data: what agrees, what does not, and why", _key_data),
     ("ownership", "What a GPU-hour costs", _ownership),
     ("runs", "The measured runs", _runs),
+    ("blind", "Series that move, predicted from their first points", _blind),
     ("cost", "Self-built against hosted", _prices),
     ("prices", "Hosted prices", _lists),
     ("sandboxes", "Sandboxes", _sandboxes),
     ("queue", "How the queue behaves", _queue),
+    ("tenants", "Why a multi-tenant host is cheaper", _tenants),
     ("levers", "The levers, ranked", _levers),
 )

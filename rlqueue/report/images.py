@@ -2,9 +2,6 @@
 
 import copy
 import math
-import os
-import shutil
-import subprocess
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,47 +10,10 @@ from typing import Any
 from rlqueue.app.plot import PLOTLY_JS, TEMPLATE
 from rlqueue.report.content import Figure, cited
 
-VARIABLE = "RLQUEUE_CHROMIUM"
-NAMES_ON_PATH = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-HOW_TO_GET_ONE = f"name a Chromium or Chrome in {VARIABLE}, or install your system's chromium package"
 WIDTH, HEIGHT, SCALE = 900, 500, 2
 WRAP, FOOT_WRAP = 118, 150
 MOST_IN_A_ROW, MOST_ON_TOP = 3, 12
 """Names of a legend that fit into one row above a plot, and into rows there at all."""
-
-
-def browser() -> str | None:
-    """The Chromium to draw with, or None: the one named in RLQUEUE_CHROMIUM, the system's, or Playwright's.
-
-    Raises:
-        ValueError: the one that was named does not start.
-    """
-    named = os.environ.get(VARIABLE)
-    if named:
-        path = shutil.which(named)
-        if path is None or not _starts(path):
-            raise ValueError(f"{VARIABLE}={named} does not run: it must be the path of a Chromium or Chrome program")
-        return path
-    on_path = (path for name in NAMES_ON_PATH if (path := shutil.which(name)))
-    return next(filter(_starts, on_path), None) or _playwrights()
-
-
-def _starts(path: str) -> bool:
-    """A program of that name may be a stub that only asks to install something."""
-    try:
-        return subprocess.run([path, "--version"], capture_output=True, check=False, timeout=60).returncode == 0  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-
-
-def _playwrights() -> str | None:
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        return None
-    with sync_playwright() as playwright:
-        path = playwright.chromium.executable_path
-    return path if Path(path).is_file() and _starts(path) else None
 
 
 def write_images(figures: Sequence[Figure], folder: Path, path: str, said: Callable[[Figure], None]) -> None:

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from rlqueue.course import course
+from rlqueue.curriculum_presets import curriculum_knobs
 from rlqueue.presets import reported
 from rlqueue.provenance import quantities
 from rlqueue.queueing import solve, solve_grid
@@ -15,6 +17,7 @@ from rlqueue.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION,
 from rlqueue.report.measured import STEP, glm_points
 from rlqueue.report.simulated import run
 from rlqueue.scenario import Scenario
+from rlqueue.simulation import lumped
 
 SHARE = {"tickformat": ".0%", "rangemode": "tozero"}
 CURRICULUM = quantities("report_assumptions", "curriculum")
@@ -58,65 +61,55 @@ def discard(assumptions: Assumptions) -> Figure:
 
 
 def solve_shares(assumptions: Assumptions) -> Figure:
-    """Zero-solve and all-solve shares as the policy gets better, ending where the source says that GLM-5 stood."""
-    scenario = assumptions.scenario(GLM)
-    start, concentration = value_of(CURRICULUM["solve_rate_start"]), value_of(CURRICULUM["solve_rate_concentration"])
-    steps = np.arange(int(value_of(CURRICULUM["steps"])))
-    end = mean_with_all_solved(scenario.filtered_fraction, concentration, scenario.group_size)
-    means = expit(np.linspace(logit(start), logit(end), len(steps)))
-    every = np.array([beta_power(mean, concentration, scenario.group_size) for mean in means])
-    none = np.array([beta_power(1 - mean, concentration, scenario.group_size) for mean in means])
-    spread = replace(scenario, filtered_fraction=0.0, solve_rate_concentration=concentration)
-    whole = [filtered_fraction(replace(spread, solve_rate_mean=float(mean))) for mean in means]
+    """Zero-solve and all-solve shares as the policy learns, from where the source says that GLM-5 stood."""
+    preset = assumptions.scenario(GLM)
+    steps, block = int(value_of(CURRICULUM["course_steps"])), int(value_of(CURRICULUM["averaged_steps"]))
+    learns = replace(preset, **curriculum_knobs(GLM), training_steps=steps)
+    found = course(learns).table
+    tried = run(lumped(learns), steps).steps
+    blocks = [each.mean(numeric_only=True) for _, each in tried.groupby(tried["step"] // block)]
+    traces, apart = [], []
+    for name, words, colour in SOLVED:
+        dots = np.array([each[name] for each in blocks])
+        middles = [each["step"] for each in blocks]
+        apart.append(np.abs(dots - np.interp(middles, found["step"], found[name])).mean())
+        mark = {"mode": "markers", "marker": {"size": 6, "color": colour}, "showlegend": False}
+        traces += [
+            drawing.line(words, found["step"], found[name], colour),
+            drawing.line(f"{words}, simulated", middles, dots, colour) | mark,
+        ]
+    traces.append(drawing.line("mean solve rate", found["step"], found["solve_rate"], GREY, "dot"))
+    every, taught = found["all_solved_fraction"], found["informative_fraction"]
+    soon = float(np.interp(preset.training_steps - 1, found["step"], every))
+    wait = found["trainer_wait_ratio"]
     return Figure(
         name="solve-shares",
         title="GLM-5: groups that teach nothing, as the policy learns",
-        units=f"share of groups of {scenario.group_size} rollouts by training step · closed form of the Beta law of "
-        "solve rates",
-        says=f"With solve rates of the law Beta(mean k, (1 - mean) k), k = {concentration:g}, the printed "
-        f"{scenario.filtered_fraction:.0%} of groups that all rollouts solve mean a mean solve rate of {end:.2f}. "
-        f"The path there, even in log-odds from {start:.2f}, is assumed: all-solved groups grow from "
-        f"{every[0]:.0%}, none-solved fall from {none[0]:.0%} to {none[-1]:.0%}, and what is left to train on falls "
-        f"from {1 - whole[0]:.0%} to {1 - whole[-1]:.0%}.",
-        kind="closed form",
-        fitted="The end is fitted to the printed share; start, path and spread of the solve rates are assumed.",
-        sources=(REPORT, OWN),
+        units=f"share of finished groups of {preset.group_size} rollouts by training step · lines: closed form of the pool in "
+        f"the mean, dots: simulation, means of {block} steps",
+        says=f"The printed {every.iloc[0]:.0%} of groups that all rollouts solve mean a mean solve rate of "
+        f"{found['solve_rate'].iloc[0]:.2f}. In the {preset.training_steps} steps of the run they move by "
+        f"{100 * abs(soon - every.iloc[0]):.1f} points: so few steps come to each prompt once at most. Over {steps:,} "
+        f"steps all-solved groups grow to {every.iloc[-1]:.0%}, what is left to train on falls from "
+        f"{taught.iloc[0]:.0%} to {taught.iloc[-1]:.0%}, and with it the wait rises from {wait.iloc[0]:.0%} to "
+        f"{wait.iloc[-1]:.0%}. The simulation lies {100 * np.mean(apart):.1f} points away on average.",
+        kind="closed form, simulation",
+        fitted="The start is fitted to the printed share. The spread of the solve rates and the size of the pool are assumed; "
+        "how fast a prompt is learned is fitted to another run, DAPO's.",
+        sources=(REPORT, "dapo", OWN),
         plot=drawing.plot(
-            [
-                drawing.line("all rollouts solve", steps, every, ORANGE),
-                drawing.line("no rollout solves", steps, none, PURPLE),
-                drawing.line("informative", steps, 1 - np.array(whole), GREEN),
-                drawing.line("mean solve rate", steps, means, GREY, "dot"),
-            ],
-            STEP | {"dtick": 4},
-            axis("share of groups", **SHARE),
+            traces,
+            axis("training step", rangemode="tozero"),
+            axis("share of groups", tickformat=".0%", range=[0, 1.02]),
         ),
     )
 
 
-def beta_power(mean: float, concentration: float, n: int) -> float:
-    """E[p^n] for solve rates p of the law Beta(mean k, (1 - mean) k): ``B(a + n, b) / B(a, b)``."""
-    from scipy.special import betaln
-
-    a, b = mean * concentration, (1.0 - mean) * concentration
-    return float(np.exp(betaln(a + n, b) - betaln(a, b)))
-
-
-def mean_with_all_solved(share: float, concentration: float, n: int) -> float:
-    """The mean solve rate at which that share of groups is solved by all n rollouts."""
-    from scipy.optimize import brentq
-
-    return brentq(lambda mean: beta_power(mean, concentration, n) - share, 1e-6, 1 - 1e-6)
-
-
-def logit(p: float) -> float:
-    """Log-odds."""
-    return float(np.log(p / (1.0 - p)))
-
-
-def expit(x: np.ndarray) -> np.ndarray:
-    """Probability of log-odds."""
-    return 1.0 / (1.0 + np.exp(-x))
+SOLVED = (
+    ("all_solved_fraction", "all rollouts solve", ORANGE),
+    ("none_solved_fraction", "no rollout solves", PURPLE),
+    ("informative_fraction", "informative", GREEN),
+)
 
 
 def glm_trainer_and_generator(assumptions: Assumptions) -> Figure:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from rlqueue.report.assumptions import Assumptions
 from rlqueue.report.build import build
+from rlqueue.report.chromium import HOW_TO_GET_ONE, find_chromium
 from rlqueue.report.content import Report
 from rlqueue.report.html import page
-from rlqueue.report.images import HOW_TO_GET_ONE, browser, write_images
+from rlqueue.report.images import write_images
 from rlqueue.report.written import figure_csv, table_csv
 
 PAGE = "report.html"
@@ -59,7 +60,7 @@ def write_text(report: Report, folder: Path) -> None:
 
 
 def _write_images(report: Report, folder: Path, say: Callable[[str], None]) -> tuple[int, str]:
-    path = browser()
+    path = find_chromium()
     if path is None:
         return 0, f"figures as SVG and PNG: no browser was found to draw them; {HOW_TO_GET_ONE}"
     done = 0

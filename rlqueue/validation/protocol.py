@@ -163,7 +163,14 @@ def validate(cases: Sequence[Case], *, solver: str | None = None) -> Iterator[Ca
 
 
 def result(case: Case, solver: str) -> CaseResult:
-    """One case by the protocol."""
+    """One case by the protocol. Raises ValueError, with the case's name, where a row cannot be run or fitted to."""
+    try:
+        return _result(case, solver)
+    except ValueError as error:
+        raise ValueError(f"case {case.name}: {error}") from error
+
+
+def _result(case: Case, solver: str) -> CaseResult:
     calibrations = [fitted(fit, _calibrating(case, fit), solver) for fit in case.fits]
     outcomes = predicted(_scenarios(case, calibrations), _with_percentiles(case), solver)
     return CaseResult(
@@ -202,13 +209,19 @@ def _with_percentiles(case: Case) -> set[str]:
 
 
 def predicted(scenarios: Mapping[str, Scenario], whole: set[str], solver: str) -> dict[str, Outcome]:
-    """How each scenario runs; nothing that was measured is at hand here."""
+    """How each scenario runs; nothing that was measured is at hand here. ValueError: a run that never completes a step."""
     with ThreadPoolExecutor() as pool:  # the compiled loop lets other threads run
         futures = {
             key: pool.submit(outcome, scenario, solver, seed=SEED, rollouts=key in whole)
             for key, scenario in scenarios.items()
         }
-        return {key: future.result() for key, future in futures.items()}
+    outcomes = {}
+    for key, future in futures.items():
+        try:
+            outcomes[key] = future.result()
+        except ValueError as error:
+            raise ValueError(f"row {key!r}: {error}") from error
+    return outcomes
 
 
 def _compared(case: Case, outcomes: Mapping[str, Outcome]) -> Iterator[Comparison]:
