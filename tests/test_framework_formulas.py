@@ -96,6 +96,7 @@ def test_versions_in_a_staleness_knob(formula, arguments, answer):
         # 24 replicas x 16 prompts are fewer than int(512 x 1.5)
         (batches.replica_samples, (16, 96, 4, 16, 512, 0.5), 24 * 16 * 16),
         (batches.replica_samples, (16, 96, 1, 16, 512, 0.5), 768 * 16),
+        (batches.warmed_batches, (256, 16, 1), 8192),
         (batches.target_slots, (64, 8, 32), 16384),
         (batches.batch_on_engines, (8, 8, 512, 64, 32, None), 64),
         (batches.batch_on_engines, (64, 8, 16, 64, 32, None), 32),

@@ -42,7 +42,7 @@ EXPECTED = {
     }),
     "verl_v1.yaml": ("verl", {
         "llm": "qwen3-32b", "trainer_gpus": 32, "generator_gpus": 16, "gpus_per_replica": 4, "prompts_per_step": 256,
-        "updates_per_step": 4, "group_size": 16, "max_staleness": 8, "staleness_family": "admission",
+        "updates_per_step": 4, "group_size": 16, "max_staleness": 8, "staleness_family": "admission", "concurrency": 8192,
     }),
     "areal.yaml": ("areal", {
         "llm": "qwen3-235b-a22b-instruct-2507", "trainer_gpus": 48, "generator_gpus": 32, "gpus_per_replica": 8,

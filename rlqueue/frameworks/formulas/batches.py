@@ -61,6 +61,14 @@ def whole_batch(prompts: float, group_size: float, requested: float | None = Non
     return max(prompts, requested or 0) * group_size
 
 
+def warmed_batches(prompts: float, group_size: float, num_warmup_batches: float) -> float:
+    """concurrency = (1 + num_warmup_batches) * prompts of a version * n: one batch is sent per version, the first ones ahead.
+
+    Source: verl/trainer/ppo/v1/trainer_separate_async.py.
+    """
+    return (1 + num_warmup_batches) * prompts * group_size
+
+
 def engine_slots(per_engine: float, generator_gpus: float, gpus_per_replica: float, most: float | None = None) -> float:
     """concurrency = requests per engine * engines, or the rollouts of a batch where they are fewer."""
     slots = per_engine * max(1, generator_gpus // gpus_per_replica)
