@@ -8,7 +8,8 @@ from pathlib import Path
 from rlqueue import curriculum, drift
 
 MOST_RATES = 128
-"""A histogram of more rates is gathered in so many even bins, each at the mean of what it holds."""
+"""A histogram of more rates is gathered: what is never or always solved apart, the rest in even bins, each at the mean of what
+it holds."""
 
 STEP, RESPONSE, TOOLS, PROMPT = "step", "mean_response_tokens", "tool_calls", "mean_prompt_tokens"
 
@@ -38,7 +39,7 @@ def histogram_text(path: str | Path) -> str:
             )
         if rate > 1:
             raise ValueError(f"{place}: solve rate {rate:g} must be <= 1")
-        counts[rate] += prompts
+        counts[float(f"{rate:.9g}")] += prompts  # rates that are written alike are one
     if not sum(counts.values()) > 0:
         raise ValueError(f"{path}: holds no prompts")
     text = ", ".join(f"{rate:.9g}: {share:.9g}" for rate, share in _gathered(counts))
@@ -60,8 +61,9 @@ def _gathered(counts: dict[float, float]) -> list[tuple[float, float]]:
     if len(counts) <= MOST_RATES:
         return sorted((rate, count / whole) for rate, count in counts.items())
     bins: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    inner = MOST_RATES - 2
     for rate, count in counts.items():
-        bins[min(MOST_RATES - 1, int(rate * MOST_RATES))].append((rate, count))
+        bins[int(rate * inner) if 0 < rate < 1 else -1 if rate == 0 else inner].append((rate, count))
     held = {i: sum(count for _, count in pairs) for i, pairs in bins.items()}
     return [
         (sum(rate * count for rate, count in bins[i]) / held[i], held[i] / whole) for i in sorted(bins) if held[i] > 0

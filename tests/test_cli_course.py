@@ -49,6 +49,15 @@ def test_measured_lengths_and_pass_rates_are_read_from_files(capsys, tmp_path):
     assert found["moments"][0]["informative_fraction"] == pytest.approx((1 - 2 / 2**16) / 4)
 
 
+def test_a_run_that_can_learn_from_nothing_is_told_as_one_of_no_step(capsys, tmp_path):
+    rates = tmp_path / "rates.csv"
+    rates.write_text("solve_rate\n0\n1\n", encoding="utf-8")
+    found = answer(capsys, "course", PRESET, "--pass-rates", str(rates))
+    assert (found["steps"], found["usd"], found["usd_per_mtok"], found["stalled_at"]) == (0, 0, None, 0)
+    assert main(["course", PRESET, "--pass-rates", str(rates)]) == 0
+    assert "as it is: 0.0 h, $0, nothing trained" in capsys.readouterr().out
+
+
 def test_a_drift_holds_for_one_operating_point_only_at_its_start(capsys):
     grown = answer(capsys, "solve", PRESET, "--drift", "minimax-m1")
     assert grown["step_s"] == answer(capsys, "solve", PRESET)["step_s"]
