@@ -301,7 +301,8 @@ def _show_course(found: Mapping[str, Any]) -> None:
     for flip in found["flips"]:
         print(f"step {flip['step']}: {flip['was']} -> {flip['becomes']}")
     for run in found["without"]:
-        print(f"{run['run']}: {run['hours']:,.1f} h, ${run['usd']:,.0f}, {run['usd_per_mtok']:.2f} $/Mtok")
+        per_mtok = "nothing trained" if run["usd_per_mtok"] is None else f"{run['usd_per_mtok']:.2f} $/Mtok"
+        print(f"{run['run']}: {run['hours']:,.1f} h, ${run['usd']:,.0f}, {per_mtok}")
 
 
 def _show_read(reading: Mapping[str, Any]) -> None:
