@@ -90,6 +90,8 @@ def test_versions_in_a_staleness_knob(formula, arguments, answer):
         (gpus.training_part_of_pool, (32, 4), 16),
         (gpus.generating_part_of_pool, (16, 16), 16),
         (batches.quotient, (512, 16), 32),
+        # 8 groups of 16 rollouts of 4,000 + 12,000 tokens
+        (batches.token_groups, (2_048_000, 4000, 12000, 16), 8),
         (batches.accumulated_groups, (1, 1024, 8), 128),
         # verl's 235B script: 1 x 128 x 1
         (batches.mini_batches, (1, 128, 4), 512),

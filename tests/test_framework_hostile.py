@@ -100,6 +100,15 @@ def test_a_missing_or_unreadable_file_is_refused_by_name(tmp_path):
             read(tmp_path / name)
 
 
+def test_a_file_of_any_length_is_refused_at_once(tmp_path):
+    path = tmp_path / "run.sh"
+    path.write_text("python train.py\n" * 1_000_000)
+    began = time.monotonic()
+    with pytest.raises(ValueError, match=r"run.sh: it must have <= 250,000 characters"):
+        read(path)
+    assert time.monotonic() - began < BEARABLE_S
+
+
 def lines_of(line, count=1_000_000):
     return line * count
 

@@ -288,5 +288,21 @@ def test_a_command_line_lays_its_flags_over_the_files_that_it_names():
     assert missing.absent == ("elsewhere.toml",)
 
 
+def test_an_older_file_of_the_orchestrator_alone_is_read_by_its_bare_keys():
+    text = "batch_size = 256\nrollouts_per_example = 16\nmax_async_level = 4\nmax_off_policy_steps = 2\nmodel.name = 'Qwen3-8B'\n"
+    reading = read_text(text, name="orch.toml")
+    assert reading.variant == "older names, up to May 2026"
+    assert (reading.values["prompts_per_step"], reading.values["max_staleness"]) == (16, 6)
+
+
+def test_a_batch_counted_in_tokens_is_divided_by_the_assumed_lengths():
+    text = (
+        "seq_len = 10000\n[model]\nname = 'Qwen/Qwen3-8B'\n[orchestrator]\ntoken_batch_size = 1000000\ngroup_size = 8\n"
+    )
+    fact = read_text(text).fact("prompts_per_step")
+    # 1,700 prompt and 0.45 x 8,300 response tokens: 1e6 / 5,435 / 8
+    assert (fact.value, fact.origin) == (23, "assumed")
+
+
 def test_every_framework_has_a_configuration_here():
     assert {framework for framework, _ in EXPECTED.values()} == set(frameworks())

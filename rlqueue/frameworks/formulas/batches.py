@@ -8,6 +8,11 @@ def quotient(samples: float, group_size: float) -> float:
     return max(1, samples // group_size)
 
 
+def token_groups(token_batch_size: float, prompt_tokens: float, response_tokens: float, group_size: float) -> float:
+    """prompts_per_step = token_batch_size / (mean prompt + mean response) / samples per prompt, rounded, at least 1."""
+    return max(1, round(token_batch_size / (prompt_tokens + response_tokens) / group_size))
+
+
 def accumulated_groups(train_batch_size: float, gradient_accumulation_passes: float, attempts: float) -> float:
     """prompts_per_step = train_batch_size * gradient_accumulation_passes / attempts, at least 1.
 
