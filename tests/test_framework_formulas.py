@@ -29,7 +29,8 @@ from rlqueue.frameworks.tables import frameworks, keys, rules
         (staleness.slime_one_ahead, (5,), 1),
         # 64 x (16 / 2) = 512 groups in flight and 512 waiting are 4 versions of 128 x 2 groups: 3 ahead of the trained one
         (staleness.slime_outstanding, (64, 16, 2, 128, 2), 3),
-        (staleness.slime_outstanding, (1, 8, 8, 128, 1), 0),
+        # One group at once is no batch: the slots bind, not the budget
+        (staleness.slime_outstanding, (1, 8, 8, 128, 1), 1),
         # 4,096 samples / 8 attempts = 512 groups; 128 groups a step, 2 steps a version: 512 / 256
         (staleness.pipelinerl, (4096, 8, 128, 2), 2),
         # 4,097 samples begin one more group

@@ -295,6 +295,22 @@ def test_an_older_file_of_the_orchestrator_alone_is_read_by_its_bare_keys():
     assert (reading.values["prompts_per_step"], reading.values["max_staleness"]) == (16, 6)
 
 
+@pytest.mark.parametrize(
+    ("name", "line"), [("slime_async.sh", "   --rollout-max-prompt-len 2048\n"), ("roll.yaml", "prompt_length: 2048\n")]
+)
+def test_a_file_without_a_limit_of_prompts_is_solved_all_the_same(name, line):
+    text = (CONFIGS / name).read_text()
+    assert line in text
+    reading = read_text(text.replace(line, ""), name=name)
+    assert reading.fact("mean_prompt_tokens").origin == "assumed"
+    assert solve(Scenario.from_values(reading.values, name="x")).step_s > 0
+
+
+def test_without_a_bound_of_its_own_generation_is_never_in_step():
+    text = "max_lag: null\nmodel_path: Qwen/Qwen2.5-7B\nfinetune: {gradient_accumulation_passes: 1024, attempts: 8}"
+    assert read_text(text).values["max_staleness"] == 1
+
+
 def test_a_batch_counted_in_tokens_is_divided_by_the_assumed_lengths():
     text = (
         "seq_len = 10000\n[model]\nname = 'Qwen/Qwen3-8B'\n[orchestrator]\ntoken_batch_size = 1000000\ngroup_size = 8\n"
