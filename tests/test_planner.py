@@ -9,7 +9,7 @@ import pytest
 from simulation_toys import toy
 
 from rlqueue import Scenario, cost, simulate, solve
-from rlqueue.planning import Goal, Limits, Space, as_object, plan, sentences
+from rlqueue.planning import Goal, Limits, Space, as_object, plan, search, sentences
 from rlqueue.planning.goal import LIMITED
 from rlqueue.planning.grid import grid, neighbours, own_row
 from rlqueue.planning.search import interval
@@ -84,6 +84,17 @@ def test_limits_hold_in_the_plan_s_simulated_runs_and_cost_no_more_than_they_mus
         and (not limits.schedules or table["schedule"][row] in limits.schedules)
     }  # fmt: skip
     assert best.value <= best_value((table, allowed), "usd-per-mtok", limits) * 1.006
+
+
+def test_where_turns_are_taken_in_one_the_limit_also_holds_in_runs_with_every_turn(monkeypatch):
+    monkeypatch.setattr(search, "DECIDING_EVENTS", 0)
+    turns = dataclasses.replace(SMALL, tool_calls=4.0, tool_call_s=0.5)
+    found = plan(turns, limits=Limits(max_staleness_versions=1.5), space=SPACE)
+    assert found.lumped
+    whole = [simulate(found.best.scenario, seed, 24).operating_point.staleness_versions for seed in found.seeds[:2]]
+    assert np.mean(whole) <= 1.5 * 1.02  # runs of another length
+    better = [each for each in found.options if each.kept and each.difference < -0.006]
+    assert not better  # what is better and was not taken is marked as breaking the limit
 
 
 def test_the_plan_s_numbers_are_those_of_running_it(free):
