@@ -72,7 +72,8 @@ def prime_rollout_time(fitted_steps: tuple[int, ...] = (0,)) -> pd.DataFrame:
     """Mean time of a rollout of Qwen3-235B on Prime RL over ten steps: 371 to 663 s while responses grow from 10.2k to 13.3k.
 
     Fitted on the first step (or more): the decode efficiency. Not blind altogether: the preset's concurrency is Little's law
-    with the mean time of all ten steps. The error hardly follows it: two thirds or nearly twice as many slots move it by less than three points.
+    with the mean time of all ten steps. The error hardly follows it: two thirds or nearly twice as many slots move it by less
+    than three points.
     """
     return _rollout_times("Qwen3-235B rollout time", _prime_runs(), _prime_times(), fitted_steps)
 
