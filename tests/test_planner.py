@@ -71,8 +71,11 @@ def test_the_plan_is_as_good_as_the_best_of_simulating_every_plan(brute, objecti
     ids=str,
 )
 def test_limits_hold_in_the_plan_s_simulated_runs_and_cost_no_more_than_they_must(brute, limits):
-    best = plan(SMALL, limits=limits, space=SPACE).best
+    found = plan(SMALL, limits=limits, space=SPACE)
+    best = found.best
     assert best.kept
+    for each in found.options:
+        assert each.kept == bool(limits.kept(each.answers))
     for name, limit in limits.given.items():
         assert best.answers[LIMITED[name]] <= limit
     assert best.scenario.trainer_gpus >= limits.min_trainer_gpus

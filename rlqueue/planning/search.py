@@ -190,7 +190,7 @@ class Final:
 
     def _kept(self, row: int, answers: dict[str, float]) -> bool:
         """Whether a row keeps the limits in the runs that decide, and in whole ones where there were any."""
-        whole = self.bench.means([row], self.seeds[:2], "whole")
+        whole = {} if self.fidelity == "whole" else self.bench.means([row], self.seeds[:2], "whole")
         return self.search.kept(answers) and all(self.search.kept(each) for each in whole.values())
 
     def _differences(self, row: int, other: int) -> np.ndarray:
