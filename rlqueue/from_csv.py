@@ -3,6 +3,7 @@
 import csv
 import math
 from collections import defaultdict
+from itertools import zip_longest
 from pathlib import Path
 
 from rlqueue import curriculum, drift
@@ -107,15 +108,21 @@ def series_file(path: str | Path) -> dict[str, float | str | int]:
 def _rows(path: str | Path) -> list[tuple[str, dict[str, str]]]:
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
+            rows = [row for row in csv.reader(file) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: cannot be read ({error})") from error
+    names = [name.strip() for name in rows[0]] if rows else []
+    twice = {name for name in names if name and names.count(name) > 1}
+    if twice:
+        raise ValueError(f"{path}: column {min(twice)!r} is there twice")
+    for i, row in enumerate(rows[1:], start=1):
+        if any(cell.strip() for cell in row[len(names) :]):
+            raise ValueError(
+                f"{path}, row {i}: {len(row)} cells must be <= {len(names)}, one for each column (a decimal comma?)"
+            )
     return [
-        (
-            f"{path}, row {i}",
-            {name.strip(): (cell or "").strip() for name, cell in row.items() if isinstance(name, str)},
-        )
-        for i, row in enumerate(rows, start=1)
+        (f"{path}, row {i}", dict(zip_longest(names, map(str.strip, row[: len(names)]), fillvalue="")))
+        for i, row in enumerate(rows[1:], start=1)
     ]
 
 

@@ -92,6 +92,8 @@ def test_a_series_replaces_whatever_law_was_there(tmp_path):
         ("solved,rollouts\n1,many\n", r"row 1: rollouts='many' must be a number"),
         ("solve_rate,prompts\n0.5,0\n", r"holds no prompts"),
         ("solved,rollouts\n1\n", r"rollouts='' must be a number"),
+        ("solve_rate\n0.5\n0,5\n", r"row 2: 2 cells must be <= 1, one for each column \(a decimal comma\?\)"),
+        ("solve_rate, solve_rate\n0.5,0.7\n", r"column 'solve_rate' is there twice"),
     ],
 )
 def test_a_table_of_no_pass_rates_is_refused_by_row(tmp_path, text, message):
