@@ -212,9 +212,10 @@ def _paste(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _solve(options: argparse.Namespace) -> dict[str, Any]:
+    from rlqueue.at_step import without_drift
     from rlqueue.queueing import solve
 
-    scenario = chosen_scenario(options)
+    scenario = without_drift(chosen_scenario(options))  # as it is at its start, which a measured series has lengths for
     return answer(scenario, solve(scenario))
 
 

@@ -63,6 +63,15 @@ def test_a_drift_holds_for_one_operating_point_only_at_its_start(capsys):
     assert grown["step_s"] == answer(capsys, "solve", PRESET)["step_s"]
 
 
+def test_an_operating_point_of_measured_lengths_is_that_of_the_first_of_them(capsys, tmp_path):
+    lengths = tmp_path / "lengths.csv"
+    lengths.write_text("step,mean_response_tokens,tool_calls\n0,5000,3\n9,9000,12\n", encoding="utf-8")
+    found = answer(capsys, "solve", PRESET, "--drift", str(lengths))
+    first = answer(capsys, "course", PRESET, "--drift", str(lengths))["moments"][0]
+    for name in ("step_s", "rollout_s", "usd_per_mtok", "hosted_usd_per_mtok"):
+        assert found[name] == pytest.approx(first[name], rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
