@@ -197,6 +197,20 @@ def test_files_that_name_each_other_by_the_hundred_are_refused():
         read_text('toml_files = ["f0.toml"]\n[orchestrator]\nbatch_size = 8\n', files=files, name="a.toml")
 
 
+FAR_PROGRAM = """
+from rlqueue.frameworks.shell_words import script
+for code in range(0x80, 0x110000, 0x3f1):
+    if not 0xd800 <= code < 0xe000:
+        far = chr(code)
+        script(f'9\\x1e\\x13R{far}O\\n{{{far}5 "${far}" ${{{far}}} {far}=({far}) <<{far}')
+"""
+
+
+def test_no_character_of_unicode_ends_the_process():
+    ended = subprocess.run([sys.executable, "-c", FAR_PROGRAM], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
 HOSTILE_PROGRAM = """
 import os, sys
 from pathlib import Path
