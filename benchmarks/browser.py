@@ -35,6 +35,11 @@ from rlqueue.app.server import heated  # noqa: E402
 RUNS = 5
 MOVES = 20
 SLIDERS = {"split": "ArrowLeft", "staleness": "ArrowLeft", "concurrency": "ArrowRight"}
+ALONG = {
+    "which_prompts_teach": ("Mean solve rate [share]", "Group size [rollouts]", "Step looked at"),
+    "what_if_answers_grow": ("Growth of answers [end : start]", "Concurrency [rollouts]", "Step looked at"),
+}
+"""Sliders of the pages over a run's steps, by their names; moved upwards from their lowest place."""
 # In the page: `painted` is the time of the first frame after a drawing, `moves` the durations from key to frame.
 WATCH = """
 window.bench = { moves: [], stamp: "" };
@@ -67,7 +72,7 @@ def profile(folder: str) -> Iterator[BrowserContext]:
         context.close()
 
 
-def opened(server: Server, context: BrowserContext) -> tuple[Page, SimpleNamespace]:
+def opened(server: Server, context: BrowserContext, path: str = "") -> tuple[Page, SimpleNamespace]:
     """Open the page; what it cost: seconds to the drawn plots, requests, bytes over the wire (scripts and frames)."""
     page = context.new_page()
     cost = SimpleNamespace(seconds=0.0, requests=[], http_bytes=0, frame_bytes=0)
@@ -82,7 +87,7 @@ def opened(server: Server, context: BrowserContext) -> tuple[Page, SimpleNamespa
         lambda event: setattr(cost, "frame_bytes", cost.frame_bytes + len(event["response"]["payloadData"])),
     )
     page.on("request", lambda request: cost.requests.append(request.url))
-    page.goto(server.url, wait_until="commit")
+    page.goto(server.url + path, wait_until="commit")
     page.wait_for_function("window.bench?.painted", timeout=30_000)
     cost.seconds = page.evaluate("bench.painted") / 1000
     return page, cost
@@ -146,9 +151,34 @@ def percentiles(name: str, moves: list[float], note: str) -> Iterator[Timing]:
     yield Timing(name=f"{name}, 95th percentile", seconds=p95_ms / 1e3, limit_s=0.160)
 
 
+def redraws_along() -> Iterator[Timing]:
+    """The same for the pages over a run's steps, whose figures are closed form while the hand moves."""
+    with serve(NOTEBOOKS) as server, tempfile.TemporaryDirectory() as folder, profile(folder) as context:
+        for name, sliders in ALONG.items():
+            rested(server, len(heated(NOTEBOOKS)))
+            page, cost = opened(server, context, f"voila/render/{name}.ipynb")
+            everything = []
+            for slider in sliders:
+                page.get_by_role("slider", name=slider, exact=True).press("Home")
+                page.wait_for_timeout(1_000)
+                page.wait_for_selector(".rlq-done", timeout=120_000)
+                before, first = cost.frame_bytes, page.evaluate("bench.moves.length")
+                for move in range(1, MOVES + 1):
+                    page.keyboard.press("ArrowRight")
+                    page.wait_for_function(f"bench.moves.length >= {first + move}", timeout=10_000)
+                    page.wait_for_timeout(30)
+                moves = sorted(page.evaluate("bench.moves")[first : first + MOVES])
+                everything += moves
+                note = f"{MOVES} keys, {(cost.frame_bytes - before) / MOVES / 1e3:.1f} kB each"
+                yield from percentiles(f"{name}, {slider.partition(' [')[0].lower()}", moves, note)
+            yield from percentiles(name, sorted(everything), "all three")
+            page.close()
+
+
 def timings() -> Iterator[Timing]:
     yield from openings()
     yield from redraws()
+    yield from redraws_along()
 
 
 def chunks() -> list[str]:

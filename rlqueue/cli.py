@@ -212,9 +212,10 @@ def _paste(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _solve(options: argparse.Namespace) -> dict[str, Any]:
+    from rlqueue.at_step import without_drift
     from rlqueue.queueing import solve
 
-    scenario = chosen_scenario(options)
+    scenario = without_drift(chosen_scenario(options))  # as it is at its start, which a measured series has lengths for
     return answer(scenario, solve(scenario))
 
 
@@ -301,7 +302,8 @@ def _show_course(found: Mapping[str, Any]) -> None:
     for flip in found["flips"]:
         print(f"step {flip['step']}: {flip['was']} -> {flip['becomes']}")
     for run in found["without"]:
-        print(f"{run['run']}: {run['hours']:,.1f} h, ${run['usd']:,.0f}, {run['usd_per_mtok']:.2f} $/Mtok")
+        per_mtok = "nothing trained" if run["usd_per_mtok"] is None else f"{run['usd_per_mtok']:.2f} $/Mtok"
+        print(f"{run['run']}: {run['hours']:,.1f} h, ${run['usd']:,.0f}, {per_mtok}")
 
 
 def _show_read(reading: Mapping[str, Any]) -> None:

@@ -127,15 +127,18 @@ def parts_usd_per_mtok(
 
     The trainer's GPU time is split by its wait ratio (publication and pauses count as busy). The generator's is split by
     slot-time: unused slots are idle, and of the used ones the accepted share is useful, the rest discarded. With a
-    colocated schedule all GPUs are the generator's while the trainer waits.
+    colocated schedule all GPUs are the generator's while the trainer waits. Dollars buy the tokens that *were* trained: a rule
+    that drops what is old prefers short rollouts, which a step's usual number of tokens would hide.
 
     Args:
-        answers: step_s, trainer_wait_ratio, rollout_idle_ratio, accepted_ratio, in_flight_rollouts; numbers or arrays.
+        answers: step_s, trainer_wait_ratio, rollout_idle_ratio, accepted_ratio, in_flight_rollouts; numbers or arrays; and
+            trained_tokens_per_s, without which a step trains the scenario's usual tokens.
         trainer_gpus, generator_gpus: the split they belong to.
     """
-    tokens = scenario.trained_tokens_per_step
-    per_gpu_s = usd_per_gpu_hour(scenario) / SECONDS_PER_HOUR / tokens * TOKENS_PER_MTOK
     step_s, wait = answers["step_s"], answers["trainer_wait_ratio"]
+    rate = answers.get("trained_tokens_per_s")
+    tokens = scenario.trained_tokens_per_step if rate is None else rate * step_s
+    per_gpu_s = usd_per_gpu_hour(scenario) / SECONDS_PER_HOUR / tokens * TOKENS_PER_MTOK
     idle, accepted = answers["rollout_idle_ratio"], answers["accepted_ratio"]
     if scenario.schedule == "colocated-sync":
         gpus = trainer_gpus + generator_gpus
@@ -165,7 +168,7 @@ def cost(scenario: Scenario, point: OperatingPoint) -> Bill:
     """
     gpu_hour = usd_per_gpu_hour(scenario)
     gpus = scenario.trainer_gpus + scenario.generator_gpus
-    tokens = scenario.trained_tokens_per_step
+    tokens = point.trained_tokens_per_s * point.step_s
     parts = parts_usd_per_mtok(scenario, vars(point), scenario.trainer_gpus, scenario.generator_gpus)
     total = sum(parts.values())
     report = latency_charged_usd_per_mtok(gpus, gpu_hour, point.rollout_s, tokens) * mean_of_quotients(scenario)

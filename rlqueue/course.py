@@ -45,7 +45,8 @@ class Course:
             The fields of OperatingPoint, and of Bill the $/Mtok, its parts and usd_per_step.
             usd: spent when that step begins.
         pools: the pool of prompts at each row; none without solve rates.
-        stalled_at: step by which nearly every group is filtered, where the table ends before it; None where it never is.
+        stalled_at: step by which nearly every group is filtered, where the table ends before it; None where it never is. 0
+            where that is so from the first: the one row then says what the first step would take.
     """
 
     scenario: Scenario
@@ -115,14 +116,17 @@ def course(scenario: Scenario, points: int = POINTS) -> Course:
     for i, (step, row) in enumerate(zip(steps, drift.at(scenario.drift_start, scenario.drift, steps), strict=True)):
         now = moment(scenario, row)
         seen = _without_solve_rates(scenario) if pool is None else read(pool, rules)
-        if pool is not None and rows and scenario.gate == "zero-advantage" and seen.informative < TEACHES:
+        if pool is not None and scenario.gate == "zero-advantage" and seen.informative < TEACHES:
             stalled_at = int(step)
-            break
+            if rows:
+                break
         point, values = _row(now, seen)
         rows.append({"step": int(step), **values, "truncated_fraction": float(row["truncated_fraction"])})
         if pool is None:
             continue
         pools.append(pool)
+        if stalled_at is not None:
+            break
         if i + 1 < len(steps):
             pool = after(pool, rules, float(steps[i + 1] - step), point.staleness_versions)
     columns = {name: [row[name] for row in rows] for name in rows[0]}
@@ -186,8 +190,13 @@ def whole_run(scenario: Scenario, points: int = POINTS) -> WholeRun:
 
 
 def totals(way: Course) -> WholeRun:
-    """The sums over a course."""
+    """The sums over a course; of one that gets nowhere from the first, zeros."""
     s, table = way.scenario, way.table
+    if way.stalled_at == 0:
+        return summed(
+            s, steps=0, hours=0.0, parts_usd=dict.fromkeys(PARTS, 0.0), prompt_tokens=0.0, trained_tokens=0.0,
+            informative_tokens=0.0, solve_rates=table["solve_rate"].to_numpy()[[0, 0]],
+        )  # fmt: skip
     steps = table["step"].to_numpy(float)
     prompt = s.samples_per_step * table["prompt_tokens"].to_numpy()
     tokens = prompt + s.samples_per_step * table["mean_response_tokens"].to_numpy()

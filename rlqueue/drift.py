@@ -71,7 +71,7 @@ def path(start: DriftStart, law: DriftLaw, steps: int) -> np.ndarray:
 
     It ends where nothing moves any more (at least one row, at most ``steps``): a later step has the values of the last row.
     """
-    last = 0 if law.name == "constant" else int(series(law.series)[0][-1]) if law.name == "series" else law.steps
+    last = 0 if law.name == "constant" else math.ceil(series(law.series)[0][-1]) if law.name == "series" else law.steps
     return at(start, law, np.arange(min(steps, last + 1)))
 
 

@@ -3,12 +3,14 @@
 import csv
 import math
 from collections import defaultdict
+from itertools import zip_longest
 from pathlib import Path
 
 from rlqueue import curriculum, drift
 
 MOST_RATES = 128
-"""A histogram of more rates is gathered in so many even bins, each at the mean of what it holds."""
+"""A histogram of more rates is gathered: what is never or always solved apart, the rest in even bins, each at the mean of what
+it holds."""
 
 STEP, RESPONSE, TOOLS, PROMPT = "step", "mean_response_tokens", "tool_calls", "mean_prompt_tokens"
 
@@ -38,7 +40,7 @@ def histogram_text(path: str | Path) -> str:
             )
         if rate > 1:
             raise ValueError(f"{place}: solve rate {rate:g} must be <= 1")
-        counts[rate] += prompts
+        counts[float(f"{rate:.9g}")] += prompts  # rates that are written alike are one
     if not sum(counts.values()) > 0:
         raise ValueError(f"{path}: holds no prompts")
     text = ", ".join(f"{rate:.9g}: {share:.9g}" for rate, share in _gathered(counts))
@@ -60,8 +62,9 @@ def _gathered(counts: dict[float, float]) -> list[tuple[float, float]]:
     if len(counts) <= MOST_RATES:
         return sorted((rate, count / whole) for rate, count in counts.items())
     bins: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    inner = MOST_RATES - 2
     for rate, count in counts.items():
-        bins[min(MOST_RATES - 1, int(rate * MOST_RATES))].append((rate, count))
+        bins[int(rate * inner) if 0 < rate < 1 else -1 if rate == 0 else inner].append((rate, count))
     held = {i: sum(count for _, count in pairs) for i, pairs in bins.items()}
     return [
         (sum(rate * count for rate, count in bins[i]) / held[i], held[i] / whole) for i in sorted(bins) if held[i] > 0
@@ -105,15 +108,21 @@ def series_file(path: str | Path) -> dict[str, float | str | int]:
 def _rows(path: str | Path) -> list[tuple[str, dict[str, str]]]:
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
+            rows = [row for row in csv.reader(file) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: cannot be read ({error})") from error
+    names = [name.strip() for name in rows[0]] if rows else []
+    twice = {name for name in names if name and names.count(name) > 1}
+    if twice:
+        raise ValueError(f"{path}: column {min(twice)!r} is there twice")
+    for i, row in enumerate(rows[1:], start=1):
+        if any(cell.strip() for cell in row[len(names) :]):
+            raise ValueError(
+                f"{path}, row {i}: {len(row)} cells must be <= {len(names)}, one for each column (a decimal comma?)"
+            )
     return [
-        (
-            f"{path}, row {i}",
-            {name.strip(): (cell or "").strip() for name, cell in row.items() if isinstance(name, str)},
-        )
-        for i, row in enumerate(rows, start=1)
+        (f"{path}, row {i}", dict(zip_longest(names, map(str.strip, row[: len(names)]), fillvalue="")))
+        for i, row in enumerate(rows[1:], start=1)
     ]
 
 

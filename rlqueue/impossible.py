@@ -121,15 +121,26 @@ def _refuse_drift(s: Any) -> None:
         )
 
 
+def _refuse_grown(s: Any, knob: str, reached: float) -> None:
+    """A drift may not lead out of the limits of the knob that it moves."""
+    highest = s.__dataclass_fields__[knob].metadata["high"]
+    if reached > highest:
+        raise ValueError(f"{knob}={reached:g}, grown by the drift, must be <= {highest:g}")
+
+
 def _refuse_lengths(s: Any) -> None:
     response, prompt = s.mean_response_tokens, s.mean_prompt_tokens
     _refuse_mean("mean_response_tokens", response, s)
     if s.drift_law == "series":
-        _, measured, _, prompts = drift.series(s.drift_series)
+        _, measured, tools, prompts = drift.series(s.drift_series)
         _refuse_mean("drift_series: response tokens", float(measured.max()), s)
         prompt = prompt if prompts is None else float(prompts.max())
+        _refuse_grown(s, "tool_calls", 0.0 if tools is None else float(tools.max()))
     elif s.drift_law != "constant":
         end = drift.at(s.drift_start, s.drift, [s.drift_steps])[0]
+        _refuse_grown(s, "tool_calls", float(end["tool_calls"]))
+        _refuse_grown(s, "response_sigma_between_prompts", float(end["sigma_between"]))
+        _refuse_grown(s, "response_sigma_within_group", float(end["sigma_within"]))
         if end["mean_response_tokens"] >= (1.0 - 1e-9) * s.max_response_tokens:
             raise ValueError(
                 f"drift_length_factor={s.drift_length_factor:g} must leave responses below max_response_tokens="

@@ -43,7 +43,8 @@ def solve(scenario: Scenario) -> OperatingPoint:
     unfinished share at a moment; queueing noise does not (the simulation has it).
 
     Args:
-        scenario: the run.
+        scenario: the run. If it drifts, its own lengths hold for good; see ``at_step`` for those of a step (also of the first,
+            where a measured series gives them).
 
     Returns:
         OperatingPoint of kind "closed form", with the binding constraint and the one behind it (the constraint that binds

@@ -1,5 +1,6 @@
 """What a run costs from its first step to its last, whoever computed its steps."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ class WholeRun:
         usd: what its GPUs and sandboxes cost [$], the sum of the parts ``trainer_busy_usd`` ... ``sandbox_usd``.
         trained_tokens, informative_tokens: of trained samples; of those in groups whose rewards differ.
         hosted_usd: the hosted price of the same trained tokens [$]; None without a price row.
-        usd_per_mtok, usd_per_informative_mtok: of the whole run; None where no token is.
+        usd_per_mtok, usd_per_informative_mtok: of the whole run; NaN where nothing was trained, None where no token taught.
         solve_rate_start, solve_rate_end: mean over the pool; NaN without solve rates.
     """
 
@@ -63,7 +64,7 @@ def summed(
         trained_tokens=trained_tokens,
         informative_tokens=informative_tokens,
         hosted_usd=hosted,
-        usd_per_mtok=usd / trained_tokens * TOKENS_PER_MTOK,
+        usd_per_mtok=usd / trained_tokens * TOKENS_PER_MTOK if trained_tokens > 0 else math.nan,
         usd_per_informative_mtok=usd / informative_tokens * TOKENS_PER_MTOK if informative_tokens > 0 else None,
         solve_rate_start=float(solve_rates[0]),
         solve_rate_end=float(solve_rates[1]),

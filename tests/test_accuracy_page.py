@@ -73,8 +73,8 @@ def test_an_aim_that_is_missed_is_called_missed():
     wait = html.split("Trainer wait ratio")[1].split("</div>")[0]
     assert "missed" in wait
     assert "15.0 points" in wait
-    step = html.split("Step time")[1].split("</div>")[0]
-    assert "met" in step
+    alone = cards([computed("areal-staleness-8", "closed form")])
+    assert "rlq-met" in alone.split("Step time")[1].split("</div>")[0]
 
 
 def test_the_page_says_who_computed_what_it_shows():

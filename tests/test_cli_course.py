@@ -49,9 +49,27 @@ def test_measured_lengths_and_pass_rates_are_read_from_files(capsys, tmp_path):
     assert found["moments"][0]["informative_fraction"] == pytest.approx((1 - 2 / 2**16) / 4)
 
 
+def test_a_run_that_can_learn_from_nothing_is_told_as_one_of_no_step(capsys, tmp_path):
+    rates = tmp_path / "rates.csv"
+    rates.write_text("solve_rate\n0\n1\n", encoding="utf-8")
+    found = answer(capsys, "course", PRESET, "--pass-rates", str(rates))
+    assert (found["steps"], found["usd"], found["usd_per_mtok"], found["stalled_at"]) == (0, 0, None, 0)
+    assert main(["course", PRESET, "--pass-rates", str(rates)]) == 0
+    assert "as it is: 0.0 h, $0, nothing trained" in capsys.readouterr().out
+
+
 def test_a_drift_holds_for_one_operating_point_only_at_its_start(capsys):
     grown = answer(capsys, "solve", PRESET, "--drift", "minimax-m1")
     assert grown["step_s"] == answer(capsys, "solve", PRESET)["step_s"]
+
+
+def test_an_operating_point_of_measured_lengths_is_that_of_the_first_of_them(capsys, tmp_path):
+    lengths = tmp_path / "lengths.csv"
+    lengths.write_text("step,mean_response_tokens,tool_calls\n0,5000,3\n9,9000,12\n", encoding="utf-8")
+    found = answer(capsys, "solve", PRESET, "--drift", str(lengths))
+    first = answer(capsys, "course", PRESET, "--drift", str(lengths))["moments"][0]
+    for name in ("step_s", "rollout_s", "usd_per_mtok", "hosted_usd_per_mtok"):
+        assert found[name] == pytest.approx(first[name], rel=1e-6)
 
 
 @pytest.mark.parametrize(

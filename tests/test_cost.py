@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlqueue import Scenario, cost, solve
+from rlqueue import Scenario, cost, simulate, solve
 from rlqueue.cost import (
     PARTS,
     hosted_usd,
@@ -19,11 +19,13 @@ from rlqueue.cost import (
 from rlqueue.hosted import hosted_price, hosted_price_keys
 from rlqueue.presets import preset_names, reported
 from rlqueue.provenance import table
+from rlqueue.simulation import lumped
 from rlqueue.sweep import split_grid
 
 REPORT_PRICE = hosted_price("tinker/Qwen3-235B-A22B/2026-06-11")
 PRIME = Scenario.from_data("prime-rl-qwen3-235b")
 SLIME = Scenario.from_data("slime-qwen3-235b")
+GLM = Scenario.from_data("prime-rl-glm-5")
 
 
 @pytest.mark.parametrize("step", range(20))
@@ -88,6 +90,19 @@ def test_the_parts_of_a_bill_add_up_to_gpu_hours_times_price(name):
     assert sum(getattr(bill, f"{part}_usd_per_mtok") for part in PARTS) == pytest.approx(bill.usd_per_mtok)
     assert bill.usd_per_step == pytest.approx(gpus * point.step_s / 3600 * bill.usd_per_gpu_hour)
     assert bill.usd_per_mtok == pytest.approx(bill.usd_per_step / scenario.trained_tokens_per_step * 1e6)
+
+
+def test_a_rule_that_drops_what_is_old_is_billed_for_the_shorter_rollouts_it_trains():
+    scenario = dataclasses.replace(GLM, staleness_family="drop", max_staleness=1.0)
+    run = simulate(lumped(scenario), seed=1, steps=40)
+    point = run.operating_point
+    kept = run.steps.iloc[run.warm_up_steps :]
+    hours = (kept["end_s"].iloc[-1] - kept["start_s"].iloc[0]) / 3600
+    gpus = scenario.trainer_gpus + scenario.generator_gpus
+    bill = cost(scenario, point)
+    tokens = kept["trained_tokens"].sum()
+    assert tokens < 0.95 * len(kept) * run.scenario.trained_tokens_per_step
+    assert bill.usd_per_mtok == pytest.approx(gpus * hours * bill.usd_per_gpu_hour / tokens * 1e6, rel=1e-9)
 
 
 @given(

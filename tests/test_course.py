@@ -112,10 +112,14 @@ def test_a_run_ends_where_the_gate_lets_nothing_through_any_more():
     assert totals(free).steps == 5000
 
 
-def test_a_pool_that_teaches_nothing_from_the_start_is_one_row_long():
+def test_a_pool_that_teaches_nothing_from_the_start_takes_no_step_and_costs_nothing():
     way = course(dataclasses.replace(LEARNING, solve_rate_mean=1.0, solve_rate_concentration=math.inf))
-    assert len(way.table) == 1
-    assert way.stalled_at > 0
+    assert len(way.table) == len(way.pools) == 1
+    assert way.stalled_at == 0
+    whole = totals(way)
+    assert (whole.steps, whole.hours, whole.usd, whole.trained_tokens) == (0, 0, 0, 0)
+    assert math.isnan(whole.usd_per_mtok)
+    assert whole.usd_per_informative_mtok is None
 
 
 def test_each_moment_keeps_its_pool():

@@ -130,6 +130,33 @@ def test_a_log_that_the_configuration_cannot_give_is_doubted():
     assert "does not explain the log" in found.verdict
 
 
+@pytest.mark.parametrize(
+    ("logged", "doubt"),
+    [
+        ({}, ""),
+        ({"trainer/mfu": 0.1}, ""),
+        ({"perf/mfu/actor": 0.1}, ""),
+        ({"perf/mfu/actor": 0.3}, "needs an MFU of 14% where the log has 30%"),
+        ({"perf/total_num_tokens": 9.4e6}, ""),
+        ({"perf/total_num_tokens": 1e5}, "times the tokens that the log counts"),
+    ],
+)
+def test_tokens_or_mfu_of_another_batch_are_told(logged, doubt):
+    configured = Scenario.from_data("prime-rl-qwen3-235b")
+    point = solve(slower(configured))
+    row = {
+        "timing_s/gen": point.wait_s,
+        "timing_s/update_actor": point.train_s,
+        "timing_s/timing_s/param_sync": point.sync_s,
+    }
+    rows = "".join(
+        json.dumps({"step": step, "timing_s/step": point.step_s, **row, **logged}) + "\n" for step in range(9)
+    )
+    said = diagnose(Measured.from_log(rows), configured).verdict
+    assert doubt in said
+    assert ("are not those of this run" in said) == bool(doubt)
+
+
 def test_a_log_of_another_run_is_told_from_its_configuration_and_ends_soon():
     # More than 500 such steps would end during one longest response; the closed form would count them one by one.
     row = {"timing_s/gen": 0.5, "timing_s/update_actor": 0.05, "response_length/mean": 8.0, "prompt_length/mean": 10.0}

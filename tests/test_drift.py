@@ -167,6 +167,13 @@ def test_a_preset_can_have_its_own_run_s_lengths_step_by_step():
     assert np.all(path["tool_calls"] == PRIME.tool_calls)
 
 
+def test_a_series_that_ends_between_two_steps_is_gone_through_to_its_end():
+    scenario = dataclasses.replace(PRIME, drift_law="series", drift_series="0: 5000, 2.5: 9000")
+    path = drift_path(scenario, 100)
+    assert path["mean_response_tokens"].tolist() == pytest.approx([5000, 6600, 8200, 9000])
+    assert drift_path(scenario, 3)["mean_response_tokens"][-1] == pytest.approx(8200)
+
+
 @pytest.mark.parametrize("law", MOVING_LAWS)
 def test_the_nearest_law_of_points_on_a_law_is_that_law(law):
     steps = np.linspace(0, 50, 11)

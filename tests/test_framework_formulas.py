@@ -29,7 +29,8 @@ from rlqueue.frameworks.tables import frameworks, keys, rules
         (staleness.slime_one_ahead, (5,), 1),
         # 64 x (16 / 2) = 512 groups in flight and 512 waiting are 4 versions of 128 x 2 groups: 3 ahead of the trained one
         (staleness.slime_outstanding, (64, 16, 2, 128, 2), 3),
-        (staleness.slime_outstanding, (1, 8, 8, 128, 1), 0),
+        # One group at once is no batch: the slots bind, not the budget
+        (staleness.slime_outstanding, (1, 8, 8, 128, 1), 1),
         # 4,096 samples / 8 attempts = 512 groups; 128 groups a step, 2 steps a version: 512 / 256
         (staleness.pipelinerl, (4096, 8, 128, 2), 2),
         # 4,097 samples begin one more group
@@ -90,12 +91,15 @@ def test_versions_in_a_staleness_knob(formula, arguments, answer):
         (gpus.training_part_of_pool, (32, 4), 16),
         (gpus.generating_part_of_pool, (16, 16), 16),
         (batches.quotient, (512, 16), 32),
+        # 8 groups of 16 rollouts of 4,000 + 12,000 tokens
+        (batches.token_groups, (2_048_000, 4000, 12000, 16), 8),
         (batches.accumulated_groups, (1, 1024, 8), 128),
         # verl's 235B script: 1 x 128 x 1
         (batches.mini_batches, (1, 128, 4), 512),
         # 24 replicas x 16 prompts are fewer than int(512 x 1.5)
         (batches.replica_samples, (16, 96, 4, 16, 512, 0.5), 24 * 16 * 16),
         (batches.replica_samples, (16, 96, 1, 16, 512, 0.5), 768 * 16),
+        (batches.warmed_batches, (256, 16, 1), 8192),
         (batches.target_slots, (64, 8, 32), 16384),
         (batches.batch_on_engines, (8, 8, 512, 64, 32, None), 64),
         (batches.batch_on_engines, (64, 8, 16, 64, 32, None), 32),

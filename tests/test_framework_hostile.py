@@ -100,6 +100,15 @@ def test_a_missing_or_unreadable_file_is_refused_by_name(tmp_path):
             read(tmp_path / name)
 
 
+def test_a_file_of_any_length_is_refused_at_once(tmp_path):
+    path = tmp_path / "run.sh"
+    path.write_text("python train.py\n" * 1_000_000)
+    began = time.monotonic()
+    with pytest.raises(ValueError, match=r"run.sh: it must have <= 250,000 characters"):
+        read(path)
+    assert time.monotonic() - began < BEARABLE_S
+
+
 def lines_of(line, count=1_000_000):
     return line * count
 
@@ -186,6 +195,20 @@ def test_files_that_name_each_other_by_the_hundred_are_refused():
     }
     with pytest.raises(ValueError, match="must build upon <= 64 files"):
         read_text('toml_files = ["f0.toml"]\n[orchestrator]\nbatch_size = 8\n', files=files, name="a.toml")
+
+
+FAR_PROGRAM = """
+from rlqueue.frameworks.shell_words import script
+for code in range(0x80, 0x110000, 0x3f1):
+    if not 0xd800 <= code < 0xe000:
+        far = chr(code)
+        script(f'9\\x1e\\x13R{far}O\\n{{{far}5 "${far}" ${{{far}}} {far}=({far}) <<{far}')
+"""
+
+
+def test_no_character_of_unicode_ends_the_process():
+    ended = subprocess.run([sys.executable, "-c", FAR_PROGRAM], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
 
 
 HOSTILE_PROGRAM = """

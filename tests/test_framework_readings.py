@@ -42,7 +42,7 @@ EXPECTED = {
     }),
     "verl_v1.yaml": ("verl", {
         "llm": "qwen3-32b", "trainer_gpus": 32, "generator_gpus": 16, "gpus_per_replica": 4, "prompts_per_step": 256,
-        "updates_per_step": 4, "group_size": 16, "max_staleness": 8, "staleness_family": "admission",
+        "updates_per_step": 4, "group_size": 16, "max_staleness": 8, "staleness_family": "admission", "concurrency": 8192,
     }),
     "areal.yaml": ("areal", {
         "llm": "qwen3-235b-a22b-instruct-2507", "trainer_gpus": 48, "generator_gpus": 32, "gpus_per_replica": 8,
@@ -286,6 +286,38 @@ def test_a_command_line_lays_its_flags_over_the_files_that_it_names():
     assert read_text("uv run rl @ base.toml --orchestrator.group_size 16", files=both).fact("group_size").value == 16
     missing = read_text("uv run rl @ elsewhere.toml --orchestrator.batch_size 64")
     assert missing.absent == ("elsewhere.toml",)
+
+
+def test_an_older_file_of_the_orchestrator_alone_is_read_by_its_bare_keys():
+    text = "batch_size = 256\nrollouts_per_example = 16\nmax_async_level = 4\nmax_off_policy_steps = 2\nmodel.name = 'Qwen3-8B'\n"
+    reading = read_text(text, name="orch.toml")
+    assert reading.variant == "older names, up to May 2026"
+    assert (reading.values["prompts_per_step"], reading.values["max_staleness"]) == (16, 6)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [("slime_async.sh", "   --rollout-max-prompt-len 2048\n"), ("roll.yaml", "prompt_length: 2048\n")]
+)
+def test_a_file_without_a_limit_of_prompts_is_solved_all_the_same(name, line):
+    text = (CONFIGS / name).read_text()
+    assert line in text
+    reading = read_text(text.replace(line, ""), name=name)
+    assert reading.fact("mean_prompt_tokens").origin == "assumed"
+    assert solve(Scenario.from_values(reading.values, name="x")).step_s > 0
+
+
+def test_without_a_bound_of_its_own_generation_is_never_in_step():
+    text = "max_lag: null\nmodel_path: Qwen/Qwen2.5-7B\nfinetune: {gradient_accumulation_passes: 1024, attempts: 8}"
+    assert read_text(text).values["max_staleness"] == 1
+
+
+def test_a_batch_counted_in_tokens_is_divided_by_the_assumed_lengths():
+    text = (
+        "seq_len = 10000\n[model]\nname = 'Qwen/Qwen3-8B'\n[orchestrator]\ntoken_batch_size = 1000000\ngroup_size = 8\n"
+    )
+    fact = read_text(text).fact("prompts_per_step")
+    # 1,700 prompt and 0.45 x 8,300 response tokens: 1e6 / 5,435 / 8
+    assert (fact.value, fact.origin) == (23, "assumed")
 
 
 def test_every_framework_has_a_configuration_here():

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rlqueue import Scenario
+from rlqueue.frameworks.formulas import sentence
 from rlqueue.frameworks.reading import REPORTED, REQUIRED
 from rlqueue.frameworks.tables import ALL, formats, frameworks, keys, rules, spellings, variants
 from rlqueue.knobs import CATALOGUES
@@ -103,3 +104,14 @@ def test_other_names_of_llms_lead_into_the_catalogue():
         assert row["llm"] in llm_keys(), row
         assert row["name"] == row["name"].lower()
         assert row["name"] not in llm_keys()
+
+
+def test_the_table_of_staleness_in_the_documents_is_the_data_s():
+    wanted = []
+    for framework, title in frameworks().items():
+        for rule in rules("readings", framework, None):
+            named = [keys(framework)[argument] for argument in rule.arguments if argument in keys(framework)]
+            if rule.target == "max_staleness" and named:
+                wanted.append(f"| {title} | `{named[0].name}` | {named[0].unit} | {sentence(rule.formula)} |")
+    text = (DATA.parent / "docs" / "configurations.md").read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line.startswith("| ") and "`" in line] == wanted

@@ -55,6 +55,7 @@ def yaml_values(text, find=nothing, variables=None):
         ("ray job submit --address=a -- python3 -m a.b --x 3", 3),
         ("# --x 9\npython t.py --x 3 # --x 8", 3),
         ("--x 3 \\\n --y 4", 3),
+        ("P=/données/😀/Qwen\npython t.py --y ü --x $P/ß", "/données/😀/Qwen/ß"),
         ("main() {\n  python t.py --x 3\n}\nmain", 3),
         ("pip install --x 4\nray start --x 5\npython t.py --x 3", 3),
     ],

@@ -40,6 +40,19 @@ def test_thousands_of_rates_are_gathered_at_the_mean_of_what_each_bin_holds(tmp_
     assert law.powers(8)[0] == pytest.approx(np.mean(rates**8), abs=1e-3)
 
 
+def test_what_is_never_or_always_solved_stays_apart_from_what_nearly_is(tmp_path):
+    rates = [0.0] * 200 + [1.0] * 100 + [0.002 + 0.996 * i / 299 for i in range(300)]
+    law = histogram(histogram_text(written(tmp_path, "solve_rate\n" + "\n".join(f"{rate:.6f}" for rate in rates))))
+    assert len(law.rates) <= MOST_RATES
+    assert (law.rates[0], law.rates[-1]) == (0.0, 1.0)
+    assert (law.shares[0], law.shares[-1]) == pytest.approx((1 / 3, 1 / 6), abs=1e-8)
+
+
+def test_rates_that_are_written_alike_are_one(tmp_path):
+    law = histogram(histogram_text(written(tmp_path, f"solve_rate\n0.33333333333\n{1 / 3}\n0.5\n")))
+    assert law.shares == pytest.approx((2 / 3, 1 / 3))
+
+
 def test_measured_rates_replace_whatever_law_was_there(tmp_path):
     file = written(tmp_path, "solve_rate\n0.5\n1\n")
     for before in (PRIME, dataclasses.replace(PRIME, solve_rate_mean=0.3, solve_rate_concentration=2.0)):
@@ -79,6 +92,8 @@ def test_a_series_replaces_whatever_law_was_there(tmp_path):
         ("solved,rollouts\n1,many\n", r"row 1: rollouts='many' must be a number"),
         ("solve_rate,prompts\n0.5,0\n", r"holds no prompts"),
         ("solved,rollouts\n1\n", r"rollouts='' must be a number"),
+        ("solve_rate\n0.5\n0,5\n", r"row 2: 2 cells must be <= 1, one for each column \(a decimal comma\?\)"),
+        ("solve_rate, solve_rate\n0.5,0.7\n", r"column 'solve_rate' is there twice"),
     ],
 )
 def test_a_table_of_no_pass_rates_is_refused_by_row(tmp_path, text, message):

@@ -64,6 +64,17 @@ LINEAR = {"drift_law": "linear", "drift_steps": 10}
         (LINEAR | {"drift_length_factor": 0.0}, r"drift_length_factor=0 must be > 0"),
         (LINEAR | {"drift_length_factor": 1000.0}, r"drift_length_factor=1000 must leave responses below"),
         (LINEAR | {"drift_prompt_factor": 100.0}, r"mean_prompt_tokens=559100, grown by the drift, "),
+        (LINEAR | {"drift_tool_calls_factor": 70.0}, r"tool_calls=1050, grown by the drift, must be <= 1000"),
+        (LINEAR | {"drift_sigma_factor": 10.0}, r"sigma_between_prompts=.*, grown by the drift, must be <= 3"),
+        (
+            LINEAR
+            | {"drift_sigma_factor": 10.0, "response_sigma_between_prompts": 0.1, "response_sigma_within_group": 0.4},
+            r"sigma_within_group=4, grown by the drift, must be <= 3",
+        ),
+        (
+            {"drift_law": "series", "drift_series": "0: 5000 / 0, 9: 6000 / 1001"},
+            r"tool_calls=1001, grown by the drift, must be <= 1000",
+        ),
         (
             LINEAR
             | {"drift_length_factor": 3.0, "response_sigma_between_prompts": 0, "response_sigma_within_group": 0},

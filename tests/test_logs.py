@@ -137,6 +137,13 @@ def test_a_chart_exported_from_wandb_has_the_run_s_name_before_the_metric():
     assert mean(Measured.from_log(text), "wait_s") == 75
 
 
+def test_of_several_runs_in_one_export_the_first_is_read_and_said_to_be():
+    text = "Step,one - perf/train_wait_time,two - perf/train_wait_time,one - perf/train_time,two - perf/train_time\n"
+    measured = Measured.from_log(text + "".join(f"{step},75,5,30,30\n" for step in STEPS))
+    assert mean(measured, "wait_s") == 75
+    assert "holds several runs: one is read, two not" in " ".join(measured.notes)
+
+
 def test_openrlhf_s_names_may_have_train_before_them():
     rows = as_json_lines(lambda step: {f"train/{k}": v for k, v in SHAPES["OpenRLHF"][1](step).items()})
     assert mean(Measured.from_log(rows), "wait_s") == pytest.approx(WAIT)

@@ -10,20 +10,22 @@ from rlqueue.at_step import solve_rates
 from rlqueue.course import whole_run
 from rlqueue.curriculum_presets import curriculum_knobs, curriculum_names
 from rlqueue.presets import preset_names
+from rlqueue.provenance import table
+from rlqueue.published import rollout_times, solved_shares
 
 COLUMNS = ["series", "step", "published", "predicted", "unit", "error", "calibrated", "source"]
 
 
 @pytest.mark.parametrize(
-    ("table", "fitted"),
+    ("series", "fitted"),
     [
         (published.glm_rollout_time, [0, 1, 2, 3, 4]),
         (published.prime_rollout_time, [0]),
         (published.dapo_all_solved, [0, 1000, 2500]),
     ],
 )
-def test_each_table_names_the_rows_it_was_fitted_to(table, fitted):
-    found = table()
+def test_each_table_names_the_rows_it_was_fitted_to(series, fitted):
+    found = series()
     assert list(found.columns) == COLUMNS
     assert list(found.loc[found["calibrated"], "step"]) == fitted
     assert len(found) > len(fitted)
@@ -55,6 +57,54 @@ def test_prime_rl_rollouts_grow_faster_than_the_model_says():
     assert published.blind_error(found) < 0.15
     assert (found["error"][1:] < 0).all()
     assert np.corrcoef(found["predicted"], found["published"])[0, 1] > 0.9
+
+
+def test_prime_rl_s_time_per_token_grows_more_than_its_sequences():
+    # What no model does that reads weights and KV cache at constant concurrency
+    lengths = np.array([float(row["mean_response_tokens"]) for row in table("prime_process")])
+    sequences = np.array([float(row["mean_sequence_tokens"]) for row in table("prime_process")])
+    per_token = published.prime_rollout_time()["published"].to_numpy() / lengths
+    assert np.polyfit(np.log(sequences[1:]), np.log(per_token[1:]), 1)[0] > 1.2
+
+
+def test_a_concurrency_that_grew_by_little_s_law_would_explain_most_of_it():
+    found = published.prime_as_concurrency_grew()
+    grown = found["in_flight_rollouts"].iloc[-1] / found["in_flight_rollouts"].iloc[1]
+    assert grown == pytest.approx(2.21 * 663 / (1.65 * 479))
+    at_rest = published.prime_rollout_time((1,))
+    rise = [each["predicted"].iloc[-1] / each["predicted"].iloc[1] for each in (at_rest, found)]
+    assert rise[0] < 1.2 < 663 / 479 < rise[1] < 1.5
+    later = slice(2, None)
+    assert found["error"][later].abs().mean() < 0.6 * at_rest["error"][later].abs().mean()
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        (
+            "glm_rollout_time",
+            lambda name, row: name == "report_series" and row["series"] == "rollout_s" and float(row["x"]) > 4,
+        ),
+        ("prime_rollout_time", lambda name, row: name == "prime_process" and row["step"] != "0"),
+        ("dapo_all_solved", lambda name, row: name == "curriculum_series" and float(row["step"]) > 2500),
+    ],
+)
+def test_no_prediction_knows_the_rows_that_it_is_held_to(monkeypatch, name, changed):
+    """Another published value in a row that is not fitted moves no prediction."""
+    cells = {"report_series": "y", "prime_process": "rollout_s", "curriculum_series": "value"}
+
+    def poisoned(asked):
+        found = table(asked)
+        return [
+            row | {cells[asked]: str(0.5 * float(row[cells[asked]]))} if changed(asked, row) else row for row in found
+        ]
+
+    honest = getattr(published, name)()
+    for module in (rollout_times, solved_shares):
+        monkeypatch.setattr(module, "table", poisoned)
+    poison = getattr(published, name).__wrapped__()
+    assert (poison["published"] != honest["published"])[~honest["calibrated"]].all()
+    assert poison["predicted"].tolist() == honest["predicted"].tolist()
 
 
 def test_prompts_that_learn_from_their_own_groups_saturate_as_under_dapo():

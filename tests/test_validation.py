@@ -279,7 +279,7 @@ def whole():
 
 LEVELS = {
     # Reached when these were written, with a little room for other draws of another version; the aims are in AIMS.
-    "median_error_step": 0.13,
+    "median_error_step": 0.15,
     "median_error_speedup": 0.15,
     "median_error_wait_points": 0.175,
     "median_error_staleness_versions": 0.25,
@@ -301,11 +301,12 @@ def test_step_time_and_speedup_are_within_their_aims_and_what_misses_is_known(wh
     assert AIMS["median_error_step"] == AIMS["median_error_speedup"] == 0.15
 
 
-def test_staleness_ablation_of_verl_is_in_the_right_order_and_within_a_sixth(whole):
+def test_staleness_ablation_of_verl_is_in_the_right_order_and_nearer_than_a_bare_queue_has_it(whole):
     (found,) = (each for each in whole.results if each.case.name == "verl-7b-staleness")
     steps = {each.row: each for each in found.comparisons if each.quantity == "step_s" and each.role == PREDICTED}
-    # A bare queue fitted on two synchronous rows: 6 to 17 %.
-    assert all(abs(steps[row].error) < 0.17 for row in ("s0", "s0.1", "s0.3", "s0.5"))
+    # A bare queue fitted on two synchronous rows comes within 6 to 17 %.
+    assert all(abs(steps[row].error) < 0.13 for row in ("s0", "s0.1", "s0.3", "s0.5"))
+    assert min(abs(each.error) for each in steps.values()) < 0.05
     assert steps["s0"].predicted > steps["s0.1"].predicted > steps["s0.3"].predicted
 
 

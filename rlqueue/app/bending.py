@@ -13,7 +13,7 @@ from rlqueue.cost import PARTS, parts_usd_per_mtok
 from rlqueue.operating_point import OperatingPoint
 
 SHARES = ("trainer_wait_ratio", "rollout_idle_ratio", "accepted_ratio")
-AMOUNTS = ("step_s", "in_flight_rollouts")
+AMOUNTS = ("step_s", "in_flight_rollouts", "trained_tokens_per_s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +38,7 @@ def bent(state: State, closed: Mapping[str, Any], along: Mapping[int, Sequence[O
     """
     around = frame(state.scenario)
     splits = around.splits
+    closed = {"trained_tokens_per_s": state.scenario.trained_tokens_per_step / closed["step_s"]} | dict(closed)
     there = np.array(sorted(split for split, points in along.items() if points), dtype=int)
     curves = {name: np.broadcast_to(np.asarray(closed[name], dtype=float), splits.shape) for name in SHARES + AMOUNTS}
     low = high = None

@@ -22,13 +22,15 @@ from rlqueue.app.controls import Control
 from rlqueue.app.guard import guarded, reported
 from rlqueue.app.moving_knobs import applies
 from rlqueue.app.page import box, choice
-from rlqueue.app.state import State, kind_of, opened, preset_row, with_value
+from rlqueue.app.state import State, kind_of, opened, preset_row, value_of, with_value
 from rlqueue.cost import usd_per_gpu_hour
 from rlqueue.presets import preset_names
 from rlqueue.scenario import Scenario
 from rlqueue.tco import tco
 
 Go = Callable[[State, Control | None], None]
+MANY_SIDED = {"generator_gpus", "concurrency", "max_staleness", "node.usd_per_kwh", "gpu_hour_usd"}
+"""Knobs whose control or hint depends on other knobs too."""
 
 
 class Board:
@@ -49,6 +51,7 @@ class Board:
     ) -> None:
         """``reset``: brings back what is the page's own, before its ``go`` gets the preset's scenario."""
         self.state, self._go, self._reset = state, go, reset
+        self._shown: dict[Control, tuple[Any, ...]] = {}
         self._loading = False
         titles = [(preset_row(name)["title"], name) for name in preset_names()]
         self.preset = choice("Published run", titles, state.preset)
@@ -80,21 +83,33 @@ class Board:
     def show(self, state: State, moved: Control | None = None) -> None:
         """Bring every control to the state; ``moved`` is under the reader's hand and stands where it should."""
         self.state = state
+        stale = self._stale(state)
         self._loading = True
         try:
             self.preset.value = state.preset
-            for control, holder in self.holders.items():
+            for control in stale:
                 if control is not moved:
-                    controls.show(control, holder, state)
+                    controls.show(control, self.holders[control], state)
         finally:
             self._loading = False
-        for control, line in self.hints.items():
-            line.value = hint(control, state)
-            self._blocks[control].layout.display = "" if applies(control, state.scenario) else "none"
+        for control in stale:
+            self.hints[control].value = hint(control, state)
+        for control, block in self._blocks.items():
+            block.layout.display = "" if applies(control, state.scenario) else "none"
         if controls.PRICE in self.holders:
             price = usd_per_gpu_hour(state.scenario)
             self.holders[controls.PRICE].placeholder = f"{price:.2f} (cost of ownership)"
         self._about.value = about(state)
+
+    def _stale(self, state: State) -> list[Control]:
+        """The controls that don't show the state: most say nothing but their own knob, and only few knobs move at once."""
+        found = []
+        for control in self.holders:
+            shown = (state.preset, state.opening, value_of(state.scenario, control.knob))
+            if control.knob in MANY_SIDED or self._shown.get(control) != shown:
+                self._shown[control] = shown
+                found.append(control)
+        return found
 
     def _moved(self, control: Control, change: dict[str, Any]) -> None:
         if self._loading:

@@ -204,13 +204,13 @@ class Planned:
             explained(self.gpus, "trainer and generator together"),
             explained(self.goal, "what is to be best; hours are of the run's training steps"),
             explained(self.staleness, "versions, mean of trained groups"),
+            explained(self.schedule, "what your framework can do"),
         ])  # fmt: skip
         limits = box("rlq-plan-limits", [
             explained(self.wait, "share of each step"),
             explained(self.usd, "wall-clock cost"),
             explained(self.kv, "mean share in use: room for bursts"),
             explained(self.trainers, "for the trainer's own memory, which is not modelled"),
-            explained(self.schedule, "what your framework can do"),
         ])  # fmt: skip
         return [
             self.board.header(), main, limits, self.status, self._about, self.words, self.plots, self.tables, self.sure,

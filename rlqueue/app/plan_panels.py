@@ -78,7 +78,7 @@ def _table(title: str, tag: str, head: Iterable[str], rows: Iterable[tuple[str, 
 
 def _options(found: Plan) -> str:
     head = (
-        "", "trainer : generator", "slots", "budget", "schedule", found.goal.unit, "95 %", "against the plan", "wait",
+        "", found.goal.unit, "trainer : generator", "against the plan", "95 %", "slots", "budget", "schedule", "wait",
         "staleness", "KV",
     )  # fmt: skip
     rows = [("rlq-here" if each is found.best else "", _row(found, each)) for each in found.options]
@@ -90,8 +90,8 @@ def _row(found: Plan, each: Option) -> list[str]:
     apart = "–" if each is found.best else escape(against(found, each).replace(" from the plan", ""))
     broken = "" if each.kept else " · breaks a limit"
     return [
-        f"<b>{escape(each.role)}</b>", f"{s.trainer_gpus} : {s.generator_gpus}", count(s.concurrency), f"{s.max_staleness:g}",
-        escape(s.schedule), _number(each.value), f"{_number(each.low)} to {_number(each.high)}", f"{apart}{broken}",
+        f"<b>{escape(each.role)}</b>", _number(each.value), f"{s.trainer_gpus} : {s.generator_gpus}", f"{apart}{broken}",
+        f"{_number(each.low)} to {_number(each.high)}", count(s.concurrency), f"{s.max_staleness:g}", escape(s.schedule),
         percent(a["trainer_wait_ratio"]), versions(a["staleness_versions"]), percent(a["kv_used_ratio"]),
     ]  # fmt: skip
 

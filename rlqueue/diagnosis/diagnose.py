@@ -30,7 +30,7 @@ STEPS_OF_A_RUN = 1000
 FAR = 0.1
 """A fitted time or share that is off by more says that the scenario cannot be this run."""
 OTHER_BATCH = 1.5
-"""A run that trains so many times the tokens logged has another batch."""
+"""A run that trains so many times the tokens logged, or as many times the FLOPs, has another batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,6 +197,12 @@ def _doubt(comparisons: tuple[Comparison, ...], fit: Calibration | None) -> str:
         return (
             f"By its configuration the run trains {tokens.predicted / tokens.measured:.3g} times the tokens that the log counts: "
             "batch or lengths are not those of this run."
+        )
+    mfu = found.get("mfu_computing")
+    if mfu and mfu.measured > 0 and not 1 / OTHER_BATCH < mfu.predicted / mfu.measured < OTHER_BATCH:
+        return (
+            f"To train as fast as the log says the configuration needs an MFU of {mfu.predicted:.0%} where the log has "
+            f"{mfu.measured:.0%}: batch, lengths, LLM or the trainer's GPUs are not those of this run."
         )
     return ""
 

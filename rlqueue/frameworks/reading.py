@@ -205,7 +205,11 @@ def _missing(found: Mapping[str, Fact], configuration: Configuration) -> list[st
         if knob == "llm":
             said = next((configuration.value(key) for key in names if configuration.value(key)), None)
             near = get_close_matches(str(said).rsplit("/", 1)[-1].lower(), llm_keys(), n=3, cutoff=0.3) if said else []
-            shown = f"{names[0]}={said!r} is not in the catalogue of LLMs" if said else "it names no LLM"
+            elsewhere = (
+                f", unless {', '.join(configuration.document.missing)} does" if configuration.document.missing else ""
+            )
+            nobody = f"it names no LLM ({names[0]}){elsewhere}"
+            shown = f"{names[0]}={said!r} is not in the catalogue of LLMs" if said else nobody
             nearest = f"; the nearest names are {', '.join(near)}" if near else ""
             sentences.append(f"{shown}: choose one with llm={nearest}")
         else:

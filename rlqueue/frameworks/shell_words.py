@@ -12,7 +12,7 @@ from tree_sitter import Language, Node, Parser
 
 from rlqueue.frameworks.arithmetic import computed
 
-MOST_BYTES = 60_000
+MOST_CHARACTERS_OF_SCRIPT = 60_000
 MOST_BRACKETS = 2000
 """Of ``( ) [ | <``, in which the parser's time grows with their square and worse where a script is malformed."""
 MOST_WORDS = 50_000
@@ -47,19 +47,22 @@ def script(text: str, given: dict[str, str] | None = None) -> Script:
     Raises:
         ValueError: it is longer, more bracketed, or comes to more words than any script.
     """
-    data = text.encode()
-    if len(data) > MOST_BYTES:
-        raise ValueError(f"a script must have <= {MOST_BYTES:,} bytes")
+    if len(text) > MOST_CHARACTERS_OF_SCRIPT:
+        raise ValueError(f"a script must have <= {MOST_CHARACTERS_OF_SCRIPT:,} characters")
     if sum(text.count(sign) for sign in "()[|<") > MOST_BRACKETS:
         raise ValueError(f"a script must have <= {MOST_BRACKETS:,} brackets and pipes")
-    return _Reader(data, given or {}).read()
+    return _Reader(text, given or {}).read()
 
 
 class _Reader:
-    def __init__(self, data: bytes, given: dict[str, str]) -> None:
+    def __init__(self, text: str, given: dict[str, str]) -> None:
         import tree_sitter_bash
 
-        self.root = Parser(Language(tree_sitter_bash.language())).parse(data).root_node
+        # The grammar's scanner looks characters up in C tables of 256 and reads beyond them for others. With one byte for each
+        # character a node's place in the bytes is its place in the text.
+        plain = re.sub(r"[^\x00-\x7f]", "_", text).encode("ascii")
+        self.source = text
+        self.root = Parser(Language(tree_sitter_bash.language())).parse(plain).root_node
         self.given = given
         self.script = Script(variables={name: [Word(text=value, line=0)] for name, value in given.items()})
         self.words = 0
@@ -99,7 +102,7 @@ class _Reader:
         name_node, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name_node is None or name_node.type != "variable_name":
             return
-        name = _text(name_node)
+        name = self._text(name_node)
         if name in self.given:
             return
         if value is None:
@@ -122,13 +125,13 @@ class _Reader:
 
     def _expanded(self, node: Node, branch: int) -> list[Word]:
         """A word, or the many that an array or an unquoted variable stands for."""
-        if node.type in _SPLIT or (node.type == "string" and _text(node).endswith('[@]}"')):
+        if node.type in _SPLIT or (node.type == "string" and self._text(node).endswith('[@]}"')):
             inner = node if node.type in _SPLIT else next((c for c in node.children if c.type in _SPLIT), node)
-            name = _variable_name(inner)
+            name = self._variable_name(inner)
             array = self.script.variables.get(name)
-            if array is not None and _text(inner).endswith(("[@]}", "[*]}", name, f"{name}}}")):
+            if array is not None and self._text(inner).endswith(("[@]}", "[*]}", name, f"{name}}}")):
                 line = node.start_point[0] + 1
-                if "[" in _text(inner) or len(array) > 1:
+                if "[" in self._text(inner) or len(array) > 1:
                     return list(array)
                 split = array[0].text.split() if node.type in _SPLIT and array else []
                 first = array[0] if array else Word(text="", line=line)
@@ -149,7 +152,7 @@ class _Reader:
         return Word(text=text, line=line, doubts=tuple(doubts), branch=branch or via)
 
     def _value(self, node: Node, depth: int) -> tuple[str, list[str], int]:
-        text = _text(node)
+        text = self._text(node)
         # Inside ${NAME:=...} the grammar takes arithmetic for a command in parentheses.
         sum_inside = text.startswith("$((") and text.endswith("))")
         if node.type in {"string", "concatenation", "translated_string", *_SPLIT} and depth <= MOST_DEEP:
@@ -170,7 +173,7 @@ class _Reader:
                 continue
             # Blanks between the parts of a string are no node of their own.
             if at is not None and child.start_byte > at and node.type == "string":
-                text += (node.text or b"")[at - node.start_byte : child.start_byte - node.start_byte].decode()
+                text += self.source[at : child.start_byte]
             inner, more, via = self._value(child, depth + 1)
             text, doubts, branch, at = text + inner, doubts + more, branch or via, child.end_byte
             if len(text) > MOST_CHARACTERS:
@@ -180,13 +183,13 @@ class _Reader:
         return text, doubts, branch
 
     def _variable(self, node: Node, depth: int) -> tuple[str, list[str], int]:
-        name = _variable_name(node)
+        name = self._variable_name(node)
         signs = [
             child for child in node.children if not child.is_named and child.type.strip(":") in {"-", "=", "+", "?"}
         ]
         known = self.script.variables.get(name)
         if known is not None and not signs and len(node.named_children) > 1:
-            return "", [f"{_text(node)[:40]} would have to be run"], 0
+            return "", [f"{self._text(node)[:40]} would have to be run"], 0
         if known is not None and (not signs or (known[:1] and known[0].text)):
             if signs and signs[0].type.endswith("+"):
                 return self._after(node, signs[0], depth)
@@ -240,11 +243,9 @@ class _Reader:
         doubts.append(f"${name} is not set in the file")
         return "0"
 
+    def _variable_name(self, node: Node) -> str:
+        found = re.match(r"\$\{?([A-Za-z_]\w*|[0-9@*#?])", self._text(node))
+        return found[1] if found else ""
 
-def _variable_name(node: Node) -> str:
-    found = re.match(r"\$\{?([A-Za-z_]\w*|[0-9@*#?])", _text(node))
-    return found[1] if found else ""
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")
+    def _text(self, node: Node) -> str:
+        return self.source[node.start_byte : node.end_byte]

@@ -30,10 +30,12 @@ def file_text(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(4 * MOST_CHARACTERS + 1)
         encoding = "utf-16" if raw[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8"
-        text = raw.decode(encoding) if len(raw) <= 4 * MOST_CHARACTERS else " " * (MOST_CHARACTERS + 1)
+        text = raw.decode(encoding) if len(raw) <= 4 * MOST_CHARACTERS else None
     except (OSError, UnicodeError) as error:
         reason = f"not {error.encoding} text" if isinstance(error, UnicodeError) else error.strerror
         raise ValueError(f"configuration {path.name}: cannot be read ({reason})") from None
+    if text is None:
+        raise ValueError(f"configuration {path.name}: it must have <= {MOST_CHARACTERS:,} characters")
     return checked_text(text, path.name)
 
 

@@ -60,7 +60,7 @@ def told(reading: Reading) -> Iterator[str]:
     for key, reason in reading.unresolved:
         yield f"not known without running it: {key}: {reason}"
     if reading.absent:
-        yield f"builds upon files that are not here: {', '.join(reading.absent)}"
+        yield f"builds upon files that are not here, and may say otherwise than the defaults: {', '.join(reading.absent)}"
     if reading.unused:
         yield f"known, but no knob follows from: {', '.join(key for key, _, _ in reading.unused)}"
     if reading.unknown:

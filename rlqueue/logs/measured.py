@@ -165,7 +165,7 @@ def _only(framework: str) -> Any:
 def _measured(store: Store, framework: str, formats: tuple[str, ...], files: tuple[str, ...]) -> Measured:
     steps, columns = store.table()
     frame = pd.DataFrame(index=pd.Index(steps, name="step"))
-    notes: list[str] = []
+    notes = list(store.notes)
     readings = []
     met: dict[str, None] = {}
     for metric in of(framework):

@@ -132,15 +132,7 @@ def plain(name: str) -> str:
 
 
 def _read_csv(log: Source, store: Store, first: str, progress: Progress | None) -> str:
-    cells = _cells(first)
-    places: dict[str, int] = {}
-    for place, cell in enumerate(cells):
-        name = plain(cell)
-        wanted = name in known() or name in STEP_NAMES or name.startswith(EVALUATIONS)
-        if wanted:
-            places.setdefault(name, place)
-        elif name:
-            store.remember(name)
+    places = _places(_cells(first), store, log.name)
     role = role_of(places)
     metrics = [name for name in places if name in known()]
     evaluations = [name for name in places if name.startswith(EVALUATIONS)][:20]
@@ -166,6 +158,27 @@ def _read_csv(log: Source, store: Store, first: str, progress: Progress | None) 
     if progress:
         progress(log.size, log.size)
     return "CSV"
+
+
+def _places(cells: list[str], store: Store, file: str) -> dict[str, int]:
+    """The columns worth reading by metric; of an export of several runs those of the first."""
+    places: dict[str, int] = {}
+    runs: dict[str, None] = {}
+    for place, cell in enumerate(cells):
+        name = plain(cell)
+        if name not in known() and name not in STEP_NAMES and not name.startswith(EVALUATIONS):
+            if name:
+                store.remember(name)
+            continue
+        run = cell.strip().rpartition(" - ")[0]
+        if run:
+            runs[run] = None
+        if run in ("", next(iter(runs), "")):
+            places.setdefault(name, place)
+    if len(runs) > 1:
+        first, *others = runs
+        store.notes.append(f"{file} holds several runs: {first} is read, {', '.join(others)} not")
+    return places
 
 
 def _as_numbers(column: pd.Series) -> pd.Series:

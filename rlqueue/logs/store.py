@@ -40,6 +40,7 @@ class Store:
         self.replayed: set[int] = set()
         self.restarts: list[int] = []
         self.lost = 0
+        self.notes: list[str] = []
         self._settle, self._wanted = settle, None
         self._last = -1
 

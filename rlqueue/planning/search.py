@@ -163,11 +163,13 @@ class Final:
         """
         self.bench.run(self.rows, self.seeds, self.fidelity)
         means = self._means()
-        good = [row for row, each in means.items() if self.search.kept(each) and self._keeps_whole(row)]
-        if not good:
+        good = sorted(
+            (row for row, each in means.items() if self.search.kept(each)), key=lambda row: self.search.loss(means[row])
+        )
+        best = next((row for row in good if self._keeps_whole(row)), None)
+        if best is None:
             return None
-        best = min(good, key=lambda row: self.search.loss(means[row]))
-        same = [row for row in good if self._as_good(row, best)]
+        same = [row for row in good if self._as_good(row, best) and self._keeps_whole(row)]
         table, own = self.search.grid.table, self.search.grid.scenario
         return min(same, key=lambda row: (
             row != self.own, table["schedule"][row] != own.schedule, round(means[row]["staleness_versions"], 2),
@@ -185,6 +187,11 @@ class Final:
     def _as_good(self, row: int, best: int) -> bool:
         differences = self._differences(row, best)
         return row == best or (abs(differences.mean()) <= AS_GOOD and interval(differences)[0] <= 0.0)
+
+    def _kept(self, row: int, answers: dict[str, float]) -> bool:
+        """Whether a row keeps the limits in the runs that decide, and in whole ones where there were any."""
+        whole = {} if self.fidelity == "whole" else self.bench.means([row], self.seeds[:2], "whole")
+        return self.search.kept(answers) and all(self.search.kept(each) for each in whole.values())
 
     def _differences(self, row: int, other: int) -> np.ndarray:
         """Relative loss against another row, seed by seed."""
@@ -220,7 +227,7 @@ class Final:
         return Option(
             role=role, scenario=self.search.grid.plan(row), closed=float(goal.value(closed)), value=float(values.mean()),
             low=low, high=high, answers=answers, difference=float(differences.mean()), difference_low=difference_low,
-            difference_high=difference_high, kept=self.search.kept(answers),
+            difference_high=difference_high, kept=self._kept(row, answers),
         )  # fmt: skip
 
 

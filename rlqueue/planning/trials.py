@@ -121,12 +121,9 @@ class Bench:
 
 
 def _answers(plan: Scenario, point: OperatingPoint) -> dict[str, float]:
-    """What is compared. A dollar buys the tokens that were trained in the run: an age limit prefers short rollouts, which a
-    step's usual number of tokens would hide.
-    """
+    """What is compared."""
     both = vars(point) | vars(cost(plan, point))
-    usual = plan.trained_tokens_per_step / point.step_s / point.trained_tokens_per_s
-    return {name: float(both[name]) for name in MEASURED} | {"usd_per_mtok": both["usd_per_mtok"] * usual}
+    return {name: float(both[name]) for name in MEASURED}
 
 
 def corrected(grid: Grid, bench: Bench, rows: Sequence[int], seeds: Sequence[int], goal: Goal) -> dict[str, np.ndarray]:

@@ -188,6 +188,8 @@ def finish(w, number):
         g.fate = state.FILTERED
         leave_cohort(w, g)
         z.counted -= 1
+        if host(w).events >= z.step_limit:
+            host(w).status = state.FRUITLESS
         return
     g.fate = state.QUEUED
     tick(w)

@@ -149,13 +149,13 @@ def settle(w):
 
 @njit
 def halts(w, log_rollouts):
-    """Why the loop must come back before the next event: no room for what that may note, or a step that never ends."""
+    """Whether the loop must come back before the next event: no room for what that may note."""
     z = clock(w)
     if z.spans + 2 >= w.spans_room or z.step + 1 >= w.steps_room:
         return state.NO_ROOM
     if log_rollouts and z.rollouts + w.slots_room >= w.rollouts_room:
         return state.NO_ROOM
-    return state.FRUITLESS if host(w).events >= z.step_limit else state.GOES_ON
+    return state.GOES_ON
 
 
 @njit

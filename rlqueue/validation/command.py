@@ -12,7 +12,8 @@ from rlqueue.scenario import Scenario
 
 VALIDATE = (
     "published runs by the protocol of docs/validation.md: a few rows calibrate, all others are predicted blind. Errors are "
-    "shares in [0, 1] of predicted rows only: median_error_step 0.12 is 12 %, median_error_wait_points 0.08 is 8 points"
+    "shares in [0, 1] of predicted rows only: median_error_step 0.12 is twelve percent, median_error_wait_points 0.08 is "
+    "eight points"
 )
 CALIBRATE = "fit a scenario to what was measured: three seconds, a decode curve, a wait ratio"
 

@@ -8,6 +8,11 @@ def quotient(samples: float, group_size: float) -> float:
     return max(1, samples // group_size)
 
 
+def token_groups(token_batch_size: float, prompt_tokens: float, response_tokens: float, group_size: float) -> float:
+    """prompts_per_step = token_batch_size / (mean prompt + mean response) / samples per prompt, rounded, at least 1."""
+    return max(1, round(token_batch_size / (prompt_tokens + response_tokens) / group_size))
+
+
 def accumulated_groups(train_batch_size: float, gradient_accumulation_passes: float, attempts: float) -> float:
     """prompts_per_step = train_batch_size * gradient_accumulation_passes / attempts, at least 1.
 
@@ -59,6 +64,14 @@ def groups_in_flight(groups: float, group_size: float, default_groups: float | N
 def whole_batch(prompts: float, group_size: float, requested: float | None = None) -> float:
     """concurrency = prompts of a batch * samples per prompt: the whole batch is sent at once."""
     return max(prompts, requested or 0) * group_size
+
+
+def warmed_batches(prompts: float, group_size: float, num_warmup_batches: float) -> float:
+    """concurrency = (1 + num_warmup_batches) * prompts of a version * n: one batch is sent per version, the first ones ahead.
+
+    Source: verl/trainer/ppo/v1/trainer_separate_async.py.
+    """
+    return (1 + num_warmup_batches) * prompts * group_size
 
 
 def engine_slots(per_engine: float, generator_gpus: float, gpus_per_replica: float, most: float | None = None) -> float:

@@ -48,13 +48,14 @@ def slime_one_ahead(update_weights_interval: float) -> float:
 def slime_outstanding(
     server_concurrency: float, generator_gpus: float, gpus_per_engine: float, rollout_batch_size: float, interval: float
 ) -> float:
-    """max_staleness = 2 C / (rollout_batch_size * U) - 1, at least 0, with C = sglang_server_concurrency * engines groups.
+    """max_staleness = 2 C / (rollout_batch_size * U) - 1, at least 1, with C = sglang_server_concurrency * engines groups.
 
-    slime has no staleness knob: up to C groups are in flight and up to C finished ones wait.
+    slime has no staleness knob: up to C groups are in flight and up to C finished ones wait. Where these are fewer than two
+    versions' worth the slots bind first.
     Source: slime examples/fully_async/fully_async_rollout.py.
     """
     at_once = server_concurrency * max(1, generator_gpus // gpus_per_engine)
-    return max(0.0, 2 * at_once / (rollout_batch_size * interval) - 1)
+    return max(1.0, 2 * at_once / (rollout_batch_size * interval) - 1)
 
 
 def miles(max_weight_staleness: float) -> float:
@@ -135,11 +136,12 @@ def pipelinerl(max_lag: float, attempts: float, prompts_per_step: float, weight_
 def pipelinerl_unbounded(
     slots: float, attempts: float, ring: float, ready: float, prompts_per_step: float, interval: float
 ) -> float:
-    """max_staleness = (in flight + ring_buffer_size + max_ready_samples_per_lead) / B - 1, at least 0, where max_lag is null.
+    """max_staleness = (in flight + ring_buffer_size + max_ready_samples_per_lead) / B - 1, at least 1, where max_lag is null.
 
-    Nothing bounds the lag but the buffers, whose oldest samples are replaced. Source: pipelinerl/preprocess.py.
+    Nothing else bounds the lag; the oldest samples of the ring are replaced. Where all these are fewer than two versions' worth
+    the slots bind first. Source: pipelinerl/preprocess.py.
     """
-    return max(0.0, (slots + ring + ready) / attempts / (prompts_per_step * interval) - 1)
+    return max(1.0, (slots + ring + ready) / attempts / (prompts_per_step * interval) - 1)
 
 
 def tinker(max_steps_off_policy: float) -> float:

@@ -1,10 +1,5 @@
-"""Published series that move during training, beside what the closed form says of them.
+"""Shares of prompts that all rollouts solve: DAPO's rising one, and what GLM-5's costs."""
 
-Each table has one row per published point: series, step, published, predicted, unit, error, calibrated (whether the point was
-used to fit), source. Errors of the calibrated rows are no test; ``blind_error`` looks at the others only.
-"""
-
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -17,142 +12,12 @@ from rlqueue.curriculum import Beta
 from rlqueue.curriculum_presets import curriculum_facts
 from rlqueue.pool import Pool, after, opened, read
 from rlqueue.provenance import quantities, table
+from rlqueue.published.series import series_table
 from rlqueue.queueing import solve
 from rlqueue.scenario import Scenario
 from rlqueue.units import TOKENS_PER_MTOK
 
 GLM, PRIME, DAPO = "prime-rl-glm-5", "prime-rl-qwen3-235b", "dapo-32b"
-FITTED_STEPS = (0, 1, 2, 3, 4)
-"""Steps of the GLM-5 run that its time per token is fitted to."""
-
-
-MISSES = {
-    "glm_rollout_time": (
-        "One step is far too long: its bar of lengths is among the highest and its time among the lowest, as if "
-        "the two charts were a step apart there. Of 25 bars one was lost, perhaps before it: glm_alignment() shows "
-        "what that changes."
-    ),
-    "prime_rollout_time": (
-        "The measured time of a token grows with the sequence, as if reading the KV cache were all that an "
-        "iteration does. The model has an assumed overhead and the weights in it as well, which do not grow. And "
-        "the first step, to which it is fitted, is that of a generator that was only starting."
-    ),
-    "dapo_all_solved": (
-        "Too high at the end: in the law every prompt can be learned, however slowly; of real ones some have wrong "
-        "answers or lie out of reach. A rise that all prompts share fits worse by far: it soon solves every "
-        "prompt."
-    ),
-    "glm_solved_groups": (
-        "Only the share of solved groups and the wait are printed. The spread of solve rates and the size of the "
-        "pool are assumed, and with them how many groups no rollout solves."
-    ),
-}
-"""Why the model is off, or what it cannot know, by function."""
-
-
-def blind_error(series: pd.DataFrame) -> float:
-    """Mean absolute error of the points that were not fitted (a share of the published value, or points of a share)."""
-    return float(series.loc[~series["calibrated"], "error"].abs().mean())
-
-
-def _table(name: str, unit: str, source: str, rows: Sequence[tuple[int, float, float, bool]]) -> pd.DataFrame:
-    """Rows of step, published, predicted, calibrated; errors are shares of the published value, of a share the difference."""
-    found = pd.DataFrame(rows, columns=["step", "published", "predicted", "calibrated"])
-    difference = found["predicted"] - found["published"]
-    found["error"] = difference if unit == "1" else difference / found["published"]
-    return found.assign(series=name, unit=unit, source=source)[
-        ["series", "step", "published", "predicted", "unit", "error", "calibrated", "source"]
-    ]
-
-
-def _efficiency(times: Callable[[float], np.ndarray], published: np.ndarray) -> float:
-    """The decode efficiency at which the mean squared error of log times is least."""
-    from scipy.optimize import minimize_scalar
-
-    def error(log_efficiency: float) -> float:
-        return float(np.sum(np.log(times(float(np.exp(log_efficiency))) / published) ** 2))
-
-    return float(
-        np.exp(minimize_scalar(error, bounds=(np.log(0.01), 0.0), method="bounded", options={"xatol": 1e-4}).x)
-    )
-
-
-def _at_lengths(scenario: Scenario, prompt: float, response: float, tool_calls: float) -> Scenario:
-    """The scenario at other lengths, its longest sequence kept."""
-    longest = scenario.mean_prompt_tokens + scenario.max_response_tokens
-    return replace(
-        scenario, mean_prompt_tokens=prompt, mean_response_tokens=response, max_response_tokens=longest - prompt,
-        tool_calls=tool_calls,
-    )  # fmt: skip
-
-
-def _readings(figure: str, series: str) -> tuple[np.ndarray, np.ndarray]:
-    points = [
-        (float(row["x"]), float(row["y"]))
-        for row in table("report_series")
-        if (row["figure"], row["series"]) == (figure, series)
-    ]
-    return tuple(np.array(column) for column in zip(*points, strict=True))
-
-
-@cache
-def glm_rollout_time(lost_bar: int = 24) -> pd.DataFrame:
-    """Mean time of a rollout of GLM-5 over 25 steps: 370 to 1,950 s while sequences grow from 7.3k to 28k tokens.
-
-    Fitted on the first five steps: the decode efficiency. The preset's concurrency is fitted to the printed wait, not to these
-    times. Prompt and response share a sequence as in the preset; tool calls are interpolated between seven readings.
-
-    Args:
-        lost_bar: the chart of lengths has 24 bars for 25 steps; the step whose bar is taken to be the missing one.
-    """
-    preset = Scenario.from_data(GLM)
-    steps, published = _readings("glm-5-rollout-time", "rollout_s")
-    _, sequences = _readings("glm-5-drift", "mean_sequence_tokens")
-    sequence = np.interp(steps, np.delete(steps, lost_bar), sequences)
-    tool_calls = np.interp(steps, *_readings("glm-5-drift", "tool_calls"))
-    prompt = sequence * preset.mean_prompt_tokens / (preset.mean_prompt_tokens + preset.mean_response_tokens)
-    runs = [_at_lengths(preset, *row) for row in zip(prompt, sequence - prompt, tool_calls, strict=True)]
-    return _rollout_times("GLM-5 rollout time", runs, published, FITTED_STEPS)
-
-
-@cache
-def prime_rollout_time(fitted_steps: tuple[int, ...] = (0,)) -> pd.DataFrame:
-    """Mean time of a rollout of Qwen3-235B on Prime RL over ten steps: 371 to 663 s while responses grow from 10.2k to 13.3k.
-
-    Fitted on the first step (or more): the decode efficiency.
-    """
-    preset = Scenario.from_data(PRIME)
-    rows = [
-        tuple(float(row[name]) for name in ("mean_prompt_tokens", "mean_response_tokens", "rollout_s"))
-        for row in table("prime_process")
-    ]
-    runs = [_at_lengths(preset, prompt, response, preset.tool_calls) for prompt, response, _ in rows]
-    return _rollout_times("Qwen3-235B rollout time", runs, np.array([time for *_, time in rows]), fitted_steps)
-
-
-def _rollout_times(
-    name: str, runs: Sequence[Scenario], published: np.ndarray, fitted_steps: Sequence[int]
-) -> pd.DataFrame:
-    def times(efficiency: float, which: Sequence[int]) -> np.ndarray:
-        return np.array([solve(replace(runs[i], decode_efficiency=efficiency)).rollout_s for i in which])
-
-    fitted = list(fitted_steps)
-    efficiency = _efficiency(lambda value: times(value, fitted), published[fitted])
-    predicted = times(efficiency, range(len(runs)))
-    return _table(
-        name, "s", "semianalysis-rl-gap",
-        [(i, published[i], predicted[i], i in fitted) for i in range(len(runs))],
-    )  # fmt: skip
-
-
-def glm_alignment() -> pd.DataFrame:
-    """How the error of the GLM-5 rollout times depends on which of the 25 bars of lengths was lost."""
-    rows = []
-    for lost in range(len(glm_rollout_time())):
-        found = glm_rollout_time(lost)
-        fitted = float(found.loc[found["calibrated"], "error"].abs().mean())
-        rows.append({"lost_bar": lost, "fitted_error": fitted, "test_error": blind_error(found)})
-    return pd.DataFrame(rows)
 
 
 @cache
@@ -178,7 +43,7 @@ def dapo_all_solved(transfer: float = 0.0, fitted_points: int = 3) -> pd.DataFra
         if transfer == 1
         else f"{transfer:g} from all groups"
     )
-    return _table(f"DAPO all-solved share, a prompt learns {learns}", "1", "dapo", rows)
+    return series_table(f"DAPO all-solved share, a prompt learns {learns}", "1", "dapo", rows)
 
 
 @cache
