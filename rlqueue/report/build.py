@@ -94,7 +94,8 @@ def _runs(a: Assumptions, name: str, title: str) -> Section:
 
 
 def _blind(_: Assumptions, name: str, title: str) -> Section:
-    return Section(name=name, title=title, figures=blind.figures())
+    says = "A few points of each series are fitted, all others are predicted. Functions named below are rlqueue.published's."
+    return Section(name=name, title=title, says=(says,), figures=blind.figures())
 
 
 def _prices(a: Assumptions, name: str, title: str) -> Section:
