@@ -126,7 +126,7 @@ class Scenario(AsText):
     solve_rate_histogram: str = knob(
         "", "measured solve rates, 'rate: share of prompts, ...'; empty = none", default=""
     )
-    solve_rate_logit_shift: float = knob("1", "rise of every prompt's logit since that law was measured", low=-30, high=30,
+    solve_rate_logit_shift: float = knob("1", "rise of every prompt's logit since that law was measured", low=-300, high=300,
                                          default=0.0)  # fmt: skip
     pool_prompts: int = knob("prompt", "prompts there are; 0 = endless, none comes twice", low=0, high=10**7, default=0)
     gate: str = knob("", "which finished groups are trained on", choices=GATES, default="zero-advantage")

@@ -32,9 +32,12 @@ class Intruder:
     def answers(self, msg_id: str) -> list[dict]:
         """Every answer to a message, told by the answer to a harmless one that was sent after it."""
         last = self.send("comm_info_request", {"target_name": "jupyter.widget"})
-        while not any(
-            _parent(message) == last and message["content"].get("execution_state") == "idle" for message in self.seen
-        ):
+        # Replies and states come on two channels, and a busy server may forward either first.
+        while not {"comm_info_reply", "idle"} <= {
+            message["content"].get("execution_state") or message["header"]["msg_type"]
+            for message in self.seen
+            if _parent(message) == last
+        }:
             self.seen.append(_read(self.socket.recv()))
         return [message for message in self.seen if _parent(message) == msg_id]
 

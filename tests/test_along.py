@@ -354,3 +354,15 @@ def test_at_rest_the_run_is_simulated_and_the_strategies_listed_and_a_move_takes
 def test_the_run_that_stands_still_has_neither_drift_nor_learning():
     still = steady(grown().scenario)
     assert (still.drift_law, still.learning_logit_per_step) == ("constant", 0.0)
+
+
+def test_a_run_that_learns_all_there_is_ends_where_nothing_is_left(page):
+    over = moved(page.state, solve_rate_mean=0.9, solve_rate_concentration=100.0, learning_logit_per_step=0.1)
+    page.go(over)
+    at = page.way.course.stalled_at
+    assert 0 < at < over.scenario.training_steps
+    assert f"By step {at:,} nearly every group is filtered" in text(page.verdict.value)
+    assert page.scrub.options[-1][1] < at
+    page.go(moved(over, solve_rate_mean=1.0))
+    assert "the run goes no further" in text(page.whole.value)
+    assert said(page) == ""

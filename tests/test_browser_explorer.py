@@ -33,12 +33,12 @@ NAMES_DRAWN = (
 )
 OVERFLOWING = """() => [...document.querySelectorAll('.rlq-page *')].filter(each => {
     const box = each.getBoundingClientRect();
-    return box.width && !each.closest('svg, select, .noUi-target, .rlq-canvas') && box.right > innerWidth + 1; })
+    return box.width && !each.closest('.rlq-wide, svg, select, .noUi-target, .rlq-canvas') && box.right > innerWidth + 1; })
     .map(each => each.className + ': ' + each.textContent.slice(0, 40))"""
 CUT_OFF = """() => [...document.querySelectorAll('.rlq-page *')].filter(each => {
     const style = getComputedStyle(each);
     return each.clientWidth && style.overflowX !== 'visible' && each.scrollWidth > each.clientWidth + 1
-        && !each.closest('svg, select, input, .noUi-target, .rlq-canvas'); })
+        && !each.closest('.rlq-wide, svg, select, input, .noUi-target, .rlq-canvas'); })
     .map(each => each.className + ': ' + each.textContent.slice(0, 40))"""
 
 
@@ -243,7 +243,7 @@ def test_the_second_group_moves_the_run(visit, explorer):
     here.page.get_by_text("set to $2.5; h200 would cost $1.5919").wait_for()
     shows(here, state)
     choose(here, NAMES["hosted_price"], "none")
-    here.page.get_by_text("no hosted price chosen").wait_for()
+    here.page.locator(".rlq-card-run", has_text="no hosted price chosen").wait_for()
     shows(here, State(preset=state.preset, scenario=dataclasses.replace(state.scenario, hosted_price=None)))
     choose(here, "Schedule", "sync")
     here.page.get_by_text("no effect: schedule sync keeps trainer and generator in step").wait_for()

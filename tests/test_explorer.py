@@ -381,3 +381,10 @@ def test_a_move_from_the_list_keeps_drift_and_learning(page):
     page._moves[0].click()
     assert page.state.scenario.concurrency != before.concurrency
     assert dataclasses.replace(page.state.scenario, concurrency=before.concurrency) == before
+
+
+def test_a_run_whose_groups_are_all_filtered_has_no_whole(page):
+    page._go(moved(opened("slime-qwen3-235b"), solve_rate_mean=1.0))
+    assert "the run goes no further" in text(page._cards.value)
+    assert "the run goes no further" in text(page._whole.table.value)
+    assert said(page) == ""

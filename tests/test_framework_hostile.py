@@ -201,8 +201,8 @@ FAR_PROGRAM = """
 from rlqueue.frameworks.shell_words import script
 for code in range(0x80, 0x110000, 0x3f1):
     if not 0xd800 <= code < 0xe000:
-        far = chr(code)
-        script(f'9\\x1e\\x13R{far}O\\n{{{far}5 "${far}" ${{{far}}} {far}=({far}) <<{far}')
+        script('{' + chr(code) + '5')
+        script(f'A{chr(code)}=({chr(code)} "${chr(code)}" <<{chr(code)}')
 """
 
 

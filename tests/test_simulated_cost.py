@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from simulation_schools import schooled
 
 from rlqueue import Scenario, cost, simulate
 from rlqueue.course import course, whole_run
@@ -50,3 +51,14 @@ def test_without_the_gate_some_simulated_tokens_teach_nothing():
     shares = [each.informative_tokens / each.trained_tokens for each in (whole, closed)]
     assert shares[0] == pytest.approx(shares[1], abs=0.05)
     assert whole.usd_per_informative_mtok == pytest.approx(whole.usd_per_mtok / shares[0])
+
+
+def test_a_run_that_has_learned_even_the_hardest_prompts_of_a_broad_law_still_has_a_bill():
+    broad = schooled(
+        solve_rate_law="logit-normal", solve_rate_concentration=math.inf, solve_rate_logit_sigma=20.0,
+        solve_rate_logit_shift=20.0, learning_logit_per_step=10.0, gate="none", pool_prompts=200,
+        schedule="async-in-flight", staleness_family="admission",
+    )  # fmt: skip
+    run = simulate(broad, seed=1, steps=100)
+    assert run.settled.solve_rate_logit_shift > 40
+    assert cost(run.settled, run.operating_point).usd_per_mtok > 0

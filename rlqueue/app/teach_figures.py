@@ -107,7 +107,7 @@ def worth(way: Way, step: int) -> dict[str, Any]:
             },
             "xaxis": steps_axis(way) | {"anchor": "y"},
             "yaxis": {
-                "range": [0, 1.15 * float(per_dollar.max())],
+                "range": [0, 1.15 * max(float(per_dollar.max()), 1e-12)],
                 "domain": [0, 0.44],
                 "fixedrange": True,
                 "nticks": 4,

@@ -10,9 +10,8 @@ import numpy as np
 from rlqueue import drift
 from rlqueue.app.state import State
 from rlqueue.at_step import moment, solve_rates, without_drift, without_learning
-from rlqueue.course import Course, WholeRun, course, rules_of, totals
+from rlqueue.course import Course, WholeRun, course, totals
 from rlqueue.curriculum import Histogram, expit, logit
-from rlqueue.pool import after, opened
 from rlqueue.rates import mean_context_tokens
 from rlqueue.scenario import Scenario
 
@@ -123,26 +122,21 @@ def _course(scenario: Scenario, points: int) -> Course:
 
 
 def _shares(found: Course) -> np.ndarray:
-    """The pool in the mean, moved on as the course moves it, and counted.
+    """The pool in the mean at each of the steps, counted.
 
     Prompts of one starting rate stay together, and logits keep their order: the share below a rate is the share of prompts
     that began below the rate from which one gets there.
     """
-    scenario, table = found.scenario, found.table
-    law, rules = solve_rates(scenario), rules_of(scenario)
+    law = solve_rates(found.scenario)
     if law is None:
         return np.zeros((0, BINS))
-    pool = opened(law, rules)
-    first, edges = pool.logits, logit(np.linspace(0.0, 1.0, BINS + 1)[1:-1])
+    first, edges, rows = found.pools[0].logits, logit(np.linspace(0.0, 1.0, BINS + 1)[1:-1]), []
     atoms = first.size < 3 or isinstance(getattr(law, "law", law), Histogram)
-    steps, staleness, rows = table["step"].to_numpy(), table["staleness_versions"].to_numpy(), []
-    for i, step in enumerate(steps):
+    for pool in found.pools:
         if atoms:
             places = np.minimum((expit(pool.logits) * BINS).astype(int), BINS - 1)
             rows.append(np.bincount(places, weights=pool.weights, minlength=BINS))
         else:
             began = edges - np.interp(edges, pool.logits, pool.logits - first)
             rows.append(np.diff(np.concatenate(([0.0], law.cdf(expit(began)), [1.0]))))
-        if i + 1 < len(steps):
-            pool = after(pool, rules, float(steps[i + 1] - step), float(staleness[i]))
     return np.array(rows)

@@ -17,6 +17,8 @@ from rlqueue.cost import PARTS
 from rlqueue.course import WholeRun
 from rlqueue.units import TOKENS_PER_MTOK
 
+NOWHERE = "nearly every group is filtered: the run goes no further"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
@@ -98,13 +100,18 @@ def cards(shown: Sequence[Card], way: Way, walked: Walked | None, step: int) -> 
 def card(way: Way) -> str:
     """The whole run as a card: what it costs, how long it takes, what a host would charge for the same tokens."""
     run = way.whole
+    if not run.steps:
+        return (
+            '<div class="rlq-card rlq-card-run"><dt>Whole run</dt><dd class="rlq-number">–</dd>'
+            f'<dd class="rlq-means">{kind_tag("closed form")} {NOWHERE}</dd></div>'
+        )
     hosted = "no hosted price chosen" if run.hosted_usd is None else f"hosted {whole_dollars(run.hosted_usd)}"
     parts = "".join(
         f'<i style="width:{100 * getattr(run, f"{part}_usd") / run.usd:.2f}%;background:{PART_COLOURS[part]}" '
         f'title="{PART_NAMES[part]} {whole_dollars(getattr(run, f"{part}_usd"))}"></i>'
         for part in PARTS
     )
-    still = f"if nothing moved {whole_dollars(way.whole_still.usd)}" if way.moves else ""
+    still = f"if nothing moved {whole_dollars(way.whole_still.usd)}" if way.moves and way.whole_still.steps else ""
     return (
         '<div class="rlq-card rlq-card-run"><dt>Whole run</dt>'
         f'<dd class="rlq-number">{whole_dollars(run.usd)}<small>{duration(run.hours)}</small></dd>'
@@ -116,8 +123,10 @@ def card(way: Way) -> str:
 def whole(way: Way, walked: Walked | None) -> str:
     """What the whole run takes and costs, where the dollars go, what a host would charge, and the same if nothing moved."""
     run, still = way.whole, way.whole_still
+    if not run.steps:
+        return f'<div class="rlq-whole"><h3>The whole run</h3><p>{kind_tag("closed form")}{NOWHERE}.</p></div>'
     rows = [("this run", "closed form", run)]
-    if way.moves:
+    if way.moves and still.steps:
         rows.append(("if nothing moved", "closed form", still))
     most = max(each.usd for _, _, each in rows)
     lines = [_run_row(name, kind, each, most) for name, kind, each in rows]
@@ -169,6 +178,8 @@ def verdict(way: Way, walked: Walked | None) -> str:
     """Where the bottleneck flips, and whether the simulated run says the same."""
     words = flips(way)
     words = words[0].upper() + words[1:]
+    if way.course.stalled_at is not None:
+        words += f". By step {way.course.stalled_at:,} {NOWHERE}"
     doubt = ""
     if walked is not None and walked.stalled:
         doubt = f"The run ends after {walked.steps:,} steps: {walked.stalled}."

@@ -87,7 +87,7 @@ def calibrate_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", metavar="FILE", help="write the fitted scenario there, as TOML")
 
 
-def run_calibrate(options: argparse.Namespace, scenario: Scenario) -> dict[str, Any]:
+def run_calibrate(scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]:
     """The answer of ``calibrate``: fitted knobs, residuals, and the scenario file."""
     from rlqueue.calibration import calibrate
 

@@ -9,7 +9,7 @@ import pytest
 
 from rlqueue import Scenario
 from rlqueue.cli import main
-from rlqueue.config_command import scenario_named
+from rlqueue.cli.configs import scenario_named
 from rlqueue.frameworks import read
 
 CONFIGS = Path(__file__).parent / "configs"

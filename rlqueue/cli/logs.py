@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rlqueue.config_command import config_options, scenario_named, wishes
+from rlqueue.cli.configs import config_options, scenario_named, wishes
 from rlqueue.scenario import Scenario
 
 MEASURE = "what the logs of a run say: one table in our names, its means, who waits"

@@ -1,0 +1,7 @@
+"""``python -m rlqueue.cli``."""
+
+import sys
+
+from rlqueue.cli import main
+
+sys.exit(main())
