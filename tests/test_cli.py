@@ -113,3 +113,9 @@ def test_knobs_that_only_make_sense_together_may_be_set_in_any_order(capsys):
         answer = json.loads(capsys.readouterr().out)
         assert 0 < answer["truncated_fraction"] < 0.5
     assert "last_mean_solve_rate" not in answer
+
+
+def test_a_reader_that_stops_early_sees_no_traceback():
+    command = f"{sys.executable} -m rlqueue.cli presets --json | head -c 10; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

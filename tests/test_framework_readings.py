@@ -165,7 +165,14 @@ def test_unknown_keys_are_listed_and_do_no_harm():
 
 
 def test_keys_that_are_known_but_decide_nothing_are_listed_apart():
-    assert "max_steps" in {key for key, _, _ in read(CONFIGS / "prime_rl_head.toml").unused}
+    assert "deployment.type" in {key for key, _, _ in read(CONFIGS / "prime_rl_head.toml").unused}
+
+
+@pytest.mark.parametrize(("file", "steps"), [("prime_rl_head.toml", "max_steps"), ("slime_async.sh", "num-rollout")])
+def test_how_long_the_run_is_comes_from_the_file(file, steps):
+    fact = read(CONFIGS / file).fact("training_steps")
+    assert fact.origin == "read"
+    assert [given.written for given in fact.givens] == [steps]
 
 
 def test_a_variable_that_is_not_set_is_named_and_may_be_given():

@@ -24,9 +24,10 @@ def test_a_scenario_without_turns_is_its_own_equivalent():
     [
         {"drift_law": "linear", "drift_steps": 10, "drift_tool_calls_factor": 2.0},
         {"drift_law": "series", "drift_series": "0: 5000 / 3, 10: 6000 / 9"},
+        {"drift_law": "linear", "drift_steps": 10, "drift_prompt_factor": 2.0},
     ],
 )
-def test_turns_that_become_more_stay_turns(moves):
+def test_turns_that_become_more_or_whose_prompt_grows_stay_turns(moves):
     moving = dataclasses.replace(Scenario.from_data(TURNS[0]), **moves)
     assert lumped(moving) is moving
     longer = dataclasses.replace(
@@ -56,3 +57,12 @@ def test_lumping_the_turns_moves_the_answer_by_less_than_two_points(name):
     assert short.trained_tokens_per_s == pytest.approx(whole.trained_tokens_per_s, rel=0.04)
     assert short.mfu_computing == pytest.approx(whole.mfu_computing, rel=0.02)
     assert short.staleness_versions == pytest.approx(whole.staleness_versions, abs=0.15)
+
+
+def test_where_responses_double_the_turns_in_one_piece_train_a_few_per_cent_longer():
+    scenario = dataclasses.replace(
+        Scenario.from_data("slime-qwen3-235b"), drift_law="linear", drift_steps=20, drift_length_factor=2.0
+    )
+    whole, short = (simulate(each, 0, 30).steps.iloc[-8:].mean() for each in (scenario, lumped(scenario)))
+    assert short["train_s"] == pytest.approx(whole["train_s"], rel=0.10)
+    assert short["wait_s"] == pytest.approx(whole["wait_s"], rel=0.10)

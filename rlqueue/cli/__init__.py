@@ -5,6 +5,7 @@ Answers go to stdout; errors go to stderr with exit status 2, and so does the pr
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -46,10 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as refusal:
         print(f"rlqueue: {refusal}", file=sys.stderr)
         return 2
-    if options.json:
-        print(text)
-    else:
-        options.show(answer)
+    try:
+        if options.json:
+            print(text)
+        else:
+            options.show(answer)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has read enough; what Python flushes at its end must not fail again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

@@ -14,9 +14,10 @@ def lumped(scenario: Scenario) -> Scenario:
     A context grows turn by turn; here it is from the start as long as it is in the mean over the turns (see
     ``rates.mean_context_tokens``), so that the decode batches are as heavy. MFU and prefill rate are set so that the trainer
     takes as long for a step, and the generator for all prefill. A scenario without turns is its own equivalent, and so is one
-    whose tool calls become more or fewer: their time in one piece would not.
+    whose tool calls or prompt move over the steps, which their time in one piece and the MFU would not. Where responses move,
+    the MFU is that of the start: at twice the length the trainer takes 6 % longer than it should.
     """
-    if not scenario.tool_calls or _calls_move(scenario):
+    if not scenario.tool_calls or _turns_move(scenario):
         return scenario
     s, turns = scenario, scenario.tool_calls + 1.0
     prompt = s.mean_prompt_tokens * (turns + 1.0) / (2.0 * turns)
@@ -29,10 +30,10 @@ def lumped(scenario: Scenario) -> Scenario:
     return dataclasses.replace(made, prefill_mfu=min(1.0, s.prefill_mfu * after / before)) if before and after else made
 
 
-def _calls_move(scenario: Scenario) -> bool:
+def _turns_move(scenario: Scenario) -> bool:
     if scenario.drift_law == "series":
-        return drift.series(scenario.drift_series)[2] is not None
-    return scenario.drift_tool_calls_factor != 1.0
+        return any(moved is not None for moved in drift.series(scenario.drift_series)[2:])
+    return scenario.drift_tool_calls_factor != 1.0 or scenario.drift_prompt_factor != 1.0
 
 
 def unlumped(point: OperatingPoint, scenario: Scenario) -> OperatingPoint:
