@@ -55,6 +55,6 @@ def test_numbers_figures_and_the_page_are_saved_and_the_saved_page_needs_nothing
     assert page.locator("figure .main-svg").count() >= 5
     assert page.locator("h1").inner_text().startswith("What if answers grow?")
     assert "The whole run" in page.content()
-    assert page.locator("button, .noUi-handle").count() == 0
+    assert page.locator(".jupyter-button, .noUi-handle").count() == 0
     assert errors == []
     page.context.close()
