@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from simulation_toys import toy
 
+from rlqueue import Scenario, simulate
 from rlqueue.cli import main
+from rlqueue.simulation import lumped
 
 
 @pytest.fixture
@@ -154,3 +156,15 @@ def test_the_small_scenario_is_what_its_file_says(small):
     from rlqueue import Scenario
 
     assert dataclasses.replace(Scenario.from_file(small), name="x").generator_gpus == 2
+
+
+def test_tenancy_on_the_command_line_is_that_of_the_library_and_one_tenant_is_the_single_run(capsys):
+    words = ["tenancy", "slime-qwen3-235b", "--tenants", "2", "--steps", "10", "--seed", "3", "--lumped"]
+    assert main([*words, "--json"]) == 0
+    alone, both = json.loads(capsys.readouterr().out)["sharing"]
+    assert both["tenants"] == 2
+    assert both["usd_per_mtok"] < alone["usd_per_mtok"]
+    run = simulate(lumped(Scenario.from_data("slime-qwen3-235b")), seed=3, steps=10)
+    assert alone["trainer_wait_ratio"] == run.operating_point.trainer_wait_ratio
+    assert main([*words[:3], "0"]) == 2
+    assert "--tenants=0 must be >= 1" in capsys.readouterr().err

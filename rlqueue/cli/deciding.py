@@ -1,4 +1,4 @@
-"""The commands that help to decide: ``rlqueue plan``, ``rlqueue sensitivity`` and ``rlqueue sweep``."""
+"""The commands that help to decide: ``rlqueue plan``, ``sensitivity``, ``tenancy`` and ``sweep``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from rlqueue.scenario import Scenario
 PLAN = "how to split the GPUs: the best split, slots, staleness budget and schedule for a goal, within limits"
 SENSITIVITY = "how sure the answers are: bands from ranges of the inputs, and which input to measure first"
 SWEEP = "simulate every combination of knobs' values with many seeds into a parquet file, on all cores or a cluster"
+TENANCY = (
+    "what sharing the GPUs with runs like this one buys: wait, decode and cost of a trained token by number of tenants"
+)
 LIMITS = ("max_staleness_versions", "max_wait_ratio", "max_usd_per_mtok", "max_kv_ratio", "min_trainer_gpus")
 
 
@@ -205,6 +208,41 @@ def run_sweep(scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]
     }
 
 
+def tenancy_options(command: argparse.ArgumentParser) -> None:
+    """Options of ``rlqueue tenancy`` besides the scenario's."""
+    command.add_argument("--tenants", type=int, default=8, metavar="N", help="the largest number of them")
+    command.add_argument("--seed", type=int, default=0, help="of all runs; the first tenant's is the single run's")
+    command.add_argument("--steps", type=int, default=48, help="training steps of each tenant, at least")
+    command.add_argument(
+        "--lumped", action="store_true", help="all tool calls of a rollout in one piece: many times faster"
+    )
+
+
+def run_tenancy(scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]:
+    """``rlqueue tenancy``: one entry for each number of tenants."""
+    from rlqueue.tenancy import tenancy
+
+    if options.tenants < 1:
+        raise ValueError(f"--tenants={options.tenants} must be >= 1")
+    found = tenancy(
+        scenario, range(1, options.tenants + 1), seed=options.seed, steps=options.steps, lump=options.lumped
+    )
+    rows = found.astype(object).where(found.notna(), None).to_dict("records")
+    return {"scenario": scenario.name, "sharing": rows}
+
+
+def tenancy_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """The answer of ``tenancy`` as text: a line for each number of tenants."""
+    yield f"{answer['scenario']}, shared by runs like it (simulated)"
+    yield f"{'tenants':>7} {'trainer idle':>12} {'slots used':>10} {'$/Mtok':>8} {'hosted':>8}  binding"
+    for row in answer["sharing"]:
+        hosted = "-" if row["hosted_usd_per_mtok"] is None else f"{row['hosted_usd_per_mtok']:.2f}"
+        yield (
+            f"{row['tenants']:7d} {row['trainer_wait_ratio']:12.1%} {row['slot_use_ratio']:10.1%} {row['usd_per_mtok']:8.2f} "
+            f"{hosted:>8}  {row['binding_constraint']}"
+        )
+
+
 @contextmanager
 def _bar(total: int, unit: str) -> Iterator[Callable[..., None]]:
     """A progress bar on stderr where a person looks at it: ``tell(done, what, total)``."""
@@ -223,6 +261,7 @@ def _bar(total: int, unit: str) -> Iterator[Callable[..., None]]:
 DECISIONS = (
     ("plan", PLAN, plan_options, run_plan, plan_lines),
     ("sensitivity", SENSITIVITY, sensitivity_options, run_sensitivity, sensitivity_lines),
+    ("tenancy", TENANCY, tenancy_options, run_tenancy, tenancy_lines),
     ("sweep", SWEEP, sweep_options, run_sweep, None),
 )
 """Each command's name, summary, options, answer and text; None where the answer is shown field by field."""
