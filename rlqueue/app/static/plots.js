@@ -48,8 +48,10 @@ function plotly(model) {
 function apply(held, patch) {
   held.revision = patch.revision;
   held.stamp = patch.stamp;
+  const changed = [];
   for (const [name, change] of Object.entries(patch.figures)) {
     const figure = held.figures[name];
+    changed.push([name, figure !== undefined && !change.data && !change.traces && marksOnly(figure.layout, change.layout)]);
     if (!figure || change.data) {
       held.figures[name] = change;
     } else {
@@ -57,7 +59,13 @@ function apply(held, patch) {
       for (const key of ["layout", "title", "subtitle"]) if (key in change) figure[key] = change[key];
     }
   }
-  return Object.keys(patch.figures);
+  return changed;
+}
+
+// Whether a figure differs by its lines and boxes alone (an upright that is moved along): these are redrawn without the rest.
+function marksOnly(before, after) {
+  const rest = (layout) => JSON.stringify({ ...layout, shapes: null });
+  return after === undefined || rest(before) === rest(after);
 }
 
 // The key to a figure, from `layout.meta.key`: plotly's own legend costs 3 ms a redraw and its colour bar 6, and they don't wrap.
@@ -79,7 +87,7 @@ function explain(slot, key) {
 
 class View {
   constructor(el, held, Plotly) {
-    Object.assign(this, { el, held, Plotly, slots: new Map(), dirty: new Set(Object.keys(held.figures)), drawn: 0 });
+    Object.assign(this, { el, held, Plotly, slots: new Map(), dirty: new Set(Object.keys(held.figures)), marks: new Set(), drawn: 0 });
     this.channel = new MessageChannel();
     this.channel.port1.onmessage = () => {
       this.scheduled = false;
@@ -107,8 +115,14 @@ class View {
     const { clientWidth: width, clientHeight: height } = slot.canvas;
     if (width === 0 || (width === slot.width && height === slot.height)) return; // hidden, or nothing new
     Object.assign(slot, { width, height });
-    this.dirty.add(slot.name);
+    this.mark(slot.name, false);
     this.schedule();
+  }
+
+  mark(name, marksOnly) {
+    if (marksOnly && !this.dirty.has(name)) this.marks.add(name);
+    else if (!marksOnly) this.marks.delete(name);
+    this.dirty.add(name);
   }
 
   // All figures are drawn in one task, so one frame shows them; messages that wait in the queue by then merge into it, so plots
@@ -131,7 +145,8 @@ class View {
       explain(slot, layout.meta?.key ?? []);
       slot.canvas.setAttribute("aria-label", title);
       const size = { width: slot.width, height: slot.height };
-      this.Plotly.react(slot.canvas, data.map((trace) => ({ ...trace })), { ...structuredClone(layout), ...size }, this.config(slot));
+      if (this.marks.delete(name) && slot.drawn) this.Plotly.relayout(slot.canvas, { shapes: structuredClone(layout.shapes ?? []) });
+      else this.Plotly.react(slot.canvas, data.map((trace) => ({ ...trace })), { ...structuredClone(layout), ...size }, this.config(slot));
       slot.figure.dataset.drawn = slot.drawn += 1;
       slot.figure.dataset.revision = revision;
     }
@@ -183,9 +198,9 @@ export default () => {
           model.send({ kind: "all" });
           return;
         }
-        const names = apply(held, decode(message.content, buffers));
+        const changed = apply(held, decode(message.content, buffers));
         for (const view of views) {
-          for (const name of names) view.dirty.add(name);
+          for (const [name, marksOnly] of changed) view.mark(name, marksOnly);
           view.schedule();
         }
       };
