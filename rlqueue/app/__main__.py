@@ -43,8 +43,10 @@ def _compile_once() -> subprocess.Popen:
     say = "Preparing the simulation (compiled once after an installation or update: up to a minute) ..."
     print(say, file=sys.stderr, flush=True)  # noqa: T201  a person waits at the terminal
     code = (
-        "from rlqueue import Scenario, simulate, solve; s = Scenario.from_data('slime-qwen3-235b'); "
-        "solve(s); simulate(s, steps=1)"
+        "from rlqueue import Scenario, simulate, solve; from rlqueue.course import course; "
+        "from rlqueue.curriculum_presets import curriculum_knobs; from dataclasses import replace; "
+        "s = Scenario.from_data('slime-qwen3-235b'); solve(s); simulate(s, steps=1); "
+        "course(replace(s, **curriculum_knobs(s.name)))"
     )
     return subprocess.Popen([sys.executable, "-c", code])  # noqa: S603  our own code
 
