@@ -207,7 +207,7 @@ def tornado(
         bars.append(
             Bar(knob=each.knob, unit=unit_of(each.knob), kind=each.kind, reason=each.reason,
                 value=_own_value(scenario, each.knob), low=low, high=high, at_low=at_low, at_value=own[quantity],
-                at_high=at_high, swing=max(ends) - min(ends))
+                at_high=at_high, swing=_swing(ends))
         )  # fmt: skip
     return tuple(sorted(bars, key=lambda bar: -bar.swing))
 
@@ -232,6 +232,12 @@ def _at_end(scenario: Scenario, knob: str, end: float, quantity: str) -> tuple[f
 def unit_of(knob: str) -> str:
     """The unit of a knob; of a field of a part there is none."""
     return {each.name: each.metadata["unit"] for each in dataclasses.fields(Scenario)}.get(knob, "")
+
+
+def _swing(ends: Sequence[float]) -> float:
+    """Largest less smallest; what rounding alone makes is none."""
+    low, high = min(ends), max(ends)
+    return high - low if high - low > 1e-12 * max(abs(low), abs(high)) else 0.0
 
 
 def measure_first(bars: Sequence[Bar], quantity: str) -> str:
