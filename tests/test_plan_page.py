@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from html import escape
 from threading import Event
 
 import numpy as np
@@ -11,8 +12,10 @@ from simulation_toys import toy
 from rlqueue.app import plan_panels, plan_work
 from rlqueue.app.plan import Planned, gpus_on_offer, trainers_on_offer
 from rlqueue.app.plan_figures import EMPTY, NAMES, figures
+from rlqueue.app.plan_paste import said
 from rlqueue.app.plan_work import Asked, make
 from rlqueue.app.state import opened
+from rlqueue.paste import TARGETS, conversions, paste
 from rlqueue.planning import sentences
 from rlqueue.presets import preset_names
 from rlqueue.ranges import Range
@@ -77,6 +80,15 @@ def test_the_words_and_tables_say_the_plan_and_every_option(made):
         assert f"{option.scenario.trainer_gpus} : {option.scenario.generator_gpus}" in tables
     assert "rlq-here" in tables
     assert made.bars[0].knob in plan_panels.sure(made)
+
+
+def test_the_plan_is_said_in_the_words_of_every_framework(made):
+    text, best = said(made), made.plan.best.scenario
+    for target in TARGETS:
+        assert escape(paste(best, target)) in text
+    for row in conversions(best).itertuples():
+        assert f"<code>{row.key}</code></td><td>{row.value}</td>" in text
+    assert said(None) == ""
 
 
 def test_what_cannot_be_is_said_and_draws_nothing():

@@ -22,6 +22,7 @@ from rlqueue.app.controls import Control
 from rlqueue.app.guard import guarded, status_line
 from rlqueue.app.page import STATIC, AtRest, box, choice, explained, page_box, slider
 from rlqueue.app.plan_figures import EMPTY, figures
+from rlqueue.app.plan_paste import said
 from rlqueue.app.plan_work import Asked, Made, make
 from rlqueue.app.plot import Plots
 from rlqueue.app.state import State, opened
@@ -156,6 +157,7 @@ class Planned:
         self.words.value = plan_panels.words(made)
         self.tables.value = plan_panels.tables(made)
         self.sure.value = plan_panels.sure(made)
+        self.said.value = said(made)
         self.plots.layout.display = "none" if made is not None and found is None else ""
         stamp = "" if made is None else plan_panels.stamp(made)
         self.plots.update(figures(made) if found else EMPTY, stamp=stamp)
@@ -183,7 +185,7 @@ class Planned:
             self.trainers,
             self.schedule,
         )
-        self._about, self.words, self.tables, self.sure = (widgets.HTML() for _ in range(4))
+        self._about, self.words, self.tables, self.said, self.sure = (widgets.HTML() for _ in range(5))
         self.plots = Plots(EMPTY)
 
     def _offer(self) -> None:
@@ -213,5 +215,6 @@ class Planned:
             explained(self.trainers, "for the trainer's own memory, which is not modelled"),
         ])  # fmt: skip
         return [
-            self.board.header(), main, limits, self.status, self._about, self.words, self.plots, self.tables, self.sure,
+            self.board.header(), main, limits, self.status, self._about, self.words, self.plots, self.tables, self.said,
+            self.sure,
         ]  # fmt: skip

@@ -67,7 +67,8 @@ def tables(made: Made | None) -> str:
     return f'<div class="rlq-plan-tables">{_options(made.plan)}{_schedules(made.plan)}</div>'
 
 
-def _table(title: str, tag: str, head: Iterable[str], rows: Iterable[tuple[str, Iterable[str]]], name: str = "") -> str:
+def table(title: str, tag: str, head: Iterable[str], rows: Iterable[tuple[str, Iterable[str]]], name: str = "") -> str:
+    """A table under its title, with the kind of its numbers; each row with the name of its look."""
     columns = "".join(f'<th scope="col">{escape(each)}</th>' for each in head)
     body = "".join(f'<tr class="{kind}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>' for kind, cells in rows)
     return (
@@ -82,7 +83,7 @@ def _options(found: Plan) -> str:
         "staleness", "KV",
     )  # fmt: skip
     rows = [("rlq-here" if each is found.best else "", _row(found, each)) for each in found.options]
-    return _table("Plan, neighbours, rivals", "simulated", head, rows)
+    return table("Plan, neighbours, rivals", "simulated", head, rows)
 
 
 def _row(found: Plan, each: Option) -> list[str]:
@@ -108,7 +109,7 @@ def _schedules(found: Plan) -> str:
               versions(each.staleness_versions)])
         for each in found.by_schedule.itertuples()
     ]  # fmt: skip
-    return _table("The best plan of each schedule", "closed form", head, rows)
+    return table("The best plan of each schedule", "closed form", head, rows)
 
 
 def sure(made: Made | None) -> str:
@@ -125,7 +126,7 @@ def sure(made: Made | None) -> str:
         band = made.bands.of(name)
         numbers = (_number(each) for each in (band.value, band.low, band.median, band.high))
         rows.append(("", [escape(name.replace("_", " ")), *numbers, band.unit]))
-    bands = _table(
+    bands = table(
         "Bands of this plan over its inputs", "closed form", ("", "as it is", "low", "median", "high", "unit"), rows
     )
     return (
@@ -141,4 +142,4 @@ def _bars(bars: Iterable[Bar], quantity: str) -> str:
               _number(bar.at_low), _number(bar.at_high), f"{bar.swing:.3g}", kind_tag(bar.kind), escape(bar.reason)])
         for bar in bars
     ]  # fmt: skip
-    return _table("The tornado's numbers", "closed form", head, rows, "rlq-plan-why")
+    return table("The tornado's numbers", "closed form", head, rows, "rlq-plan-why")
