@@ -74,4 +74,6 @@ $(LOCKED): requirements.lock
 
 $(READY): $(LOCKED) pyproject.toml
 	@$(PIP) install --no-deps --no-index --no-build-isolation --editable .
+	@echo "Compiling the simulation: a minute or two, once."
+	@$(BIN)/python -m rlqueue.warm_up
 	@touch $@

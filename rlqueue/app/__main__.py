@@ -36,19 +36,13 @@ def main() -> None:
 
 
 def _compile_once() -> subprocess.Popen:
-    """Have the simulation compiled and kept on disk before a kernel needs it: a minute that no visitor should wait.
+    """Have the compiled code kept on disk before a kernel needs it: a minute that no visitor should wait.
 
-    In a process of its own, so that the server carries no compiler; where the code is there already it takes two seconds.
+    In a process of its own, so that the server carries no compiler; where the code is there already it takes three seconds.
     """
-    say = "Preparing the simulation (compiled once after an installation or update: up to a minute) ..."
+    say = "Preparing the simulation (compiled once after an installation or update: a minute or two) ..."
     print(say, file=sys.stderr, flush=True)  # noqa: T201  a person waits at the terminal
-    code = (
-        "from rlqueue import Scenario, simulate, solve; from rlqueue.course import course; "
-        "from rlqueue.curriculum_presets import curriculum_knobs; from dataclasses import replace; "
-        "s = Scenario.from_data('slime-qwen3-235b'); solve(s); simulate(s, steps=1); "
-        "course(replace(s, **curriculum_knobs(s.name)))"
-    )
-    return subprocess.Popen([sys.executable, "-c", code])  # noqa: S603  our own code
+    return subprocess.Popen([sys.executable, "-m", "rlqueue.warm_up"])
 
 
 def _own_notebooks() -> Path:
