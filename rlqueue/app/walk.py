@@ -61,8 +61,11 @@ class Walked:
 
 
 def lumpable(scenario: Scenario) -> bool:
-    """Whether tool calls in one piece mean the same: their number and the prompt must not move on their own."""
-    return scenario.drift_law != "series" and scenario.drift_tool_calls_factor == 1.0
+    """Whether tool calls in one piece mean the same for lengths that a law moves: a measured series has lengths of its own.
+
+    Where calls or prompt move, ``lumped`` itself leaves the turns.
+    """
+    return scenario.drift_law != "series"
 
 
 def run_as(scenario: Scenario) -> Scenario:
