@@ -50,6 +50,12 @@ def _refuse_tenants(s: Any) -> None:
 def _refuse_batch(s: Any) -> None:
     if s.prompts_per_step % s.updates_per_step:
         raise ValueError(f"updates_per_step={s.updates_per_step} must divide prompts_per_step={s.prompts_per_step}")
+    rollouts = s.samples_per_step // s.updates_per_step
+    if rollouts % s.minibatches_per_update:
+        raise ValueError(
+            f"minibatches_per_update={s.minibatches_per_update} must divide the {rollouts} rollouts of an update "
+            "(prompts_per_step / updates_per_step * group_size)"
+        )
 
 
 def _refuse_solve_rates(s: Any) -> None:

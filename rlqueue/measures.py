@@ -55,7 +55,8 @@ def _trained_ratio(outcome: Outcome) -> float:
 
 
 def _fixed_s(outcome: Outcome) -> float:
-    return outcome.scenario.trainer_overhead_s * outcome.scenario.updates_per_step
+    s = outcome.scenario
+    return s.trainer_overhead_s * s.minibatches_per_update * s.updates_per_step
 
 
 def _update_s(outcome: Outcome) -> float:
@@ -88,7 +89,7 @@ def _start_percentile(percent: float) -> Callable[[Outcome], float]:
 
 MEASURES: dict[str, Measure] = {
     "step_s": _field("step_s", "s", "wall-clock time of a step"),
-    "wait_s": _field("wait_s", "s", "time of a step in which the trainer waits for groups"),
+    "wait_s": _field("wait_s", "s", "time of a step in which the trainer waits for groups or fetches them"),
     "train_s": _field("train_s", "s", "time of a step in which the trainer computes, extra forward passes included"),
     "update_s": Measure(unit="s", meaning="train_s without extra forward passes", of=_update_s),
     "logprob_s": Measure(unit="s", meaning="extra forward passes of a step (old policy, reference)", of=_logprob_s),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 CONSTRAINTS = {
-    "trainer compute": "the trainer never waits: only faster training shortens a step",
+    "trainer compute": "the trainer never lacks groups: only faster training shortens a step",
     "weight sync": "publishing weights takes longer than training on a batch",
     "decode bandwidth": "more rollouts in flight would decode hardly faster in sum",
     "KV memory": "the KV cache is full: what does not fit waits",
@@ -14,6 +14,7 @@ CONSTRAINTS = {
     "long tail": "the whole batch waits for its longest rollouts",
     "filter": "most groups are thrown away: all or none of their rollouts solved the prompt",
     "prefill": "the prefill GPUs are the narrowest part of the generator",
+    "batch fetch": "fetching and assembling a batch takes longer than training on it",
 }
 
 
@@ -22,7 +23,7 @@ class OperatingPoint:
     """Long-run behaviour of one scenario. ``kind`` says whether it is a closed form, a simulation or a measurement.
 
     Attributes:
-        step_s: wall-clock time of a step [s] = wait_s + train_s + sync_s (+ pauses).
+        step_s: wall-clock time of a step [s] = wait_s + train_s + sync_s (+ pauses); fetching a batch is waiting.
         consumption_per_s: samples the trainer takes while computing [1/s]. production_per_s: samples the generator can
             deliver for training [1/s], after filter, age limit and surplus.
         trainer_wait_ratio: wait / (wait + train + sync). rollout_idle_ratio: share of slot-time unused.

@@ -15,6 +15,7 @@ ENDLESS = 1e12
 LIFTED: dict[str, dict[str, float | str]] = {
     "trainer compute": {"train_gpu_s": 1e-9, "train_fixed_s": 0.0},
     "weight sync": {"sync_s": 0.0},
+    "batch fetch": {"fetch_s": 0.0},
     "decode bandwidth": {
         "overhead_s": 0.0,
         "shared_s": 0.0,

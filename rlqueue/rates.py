@@ -27,7 +27,7 @@ RATES = np.dtype(
         ("samples", "f8"), ("groups", "f8"), ("group_size", "f8"), ("updates", "f8"), ("publish_steps", "f8"),
         ("oversampling", "f8"), ("filtered", "f8"), ("surplus", "f8"), ("failed", "f8"),
         # The trainer: GPU-seconds of compute per step, then fixed seconds per step, per publication and of pauses per step
-        ("train_gpu_s", "f8"), ("train_fixed_s", "f8"), ("sync_s", "f8"), ("pause_s", "f8"),
+        ("train_gpu_s", "f8"), ("train_fixed_s", "f8"), ("fetch_s", "f8"), ("sync_s", "f8"), ("pause_s", "f8"),
         # One rollout: tokens, mean context while decoding, time in the slot outside the LLM
         ("prompt_tokens", "f8"), ("response_tokens", "f8"), ("max_tokens", "f8"), ("context_tokens", "f8"),
         ("prompt_context_tokens", "f8"),
@@ -148,7 +148,8 @@ def _values(s: Scenario, filtered: float) -> dict[str, float]:
         "surplus": s.surplus_fraction,
         "failed": _failed_fraction(s),
         "train_gpu_s": train_flops(s) / (s.mfu * peak),
-        "train_fixed_s": s.trainer_overhead_s * s.updates_per_step,
+        "train_fixed_s": s.trainer_overhead_s * s.minibatches_per_update * s.updates_per_step,
+        "fetch_s": s.batch_fetch_s,
         "sync_s": s.weight_sync_s,
         "pause_s": _per_step(s.evaluation_s, s.evaluate_every_steps)
         + _per_step(s.checkpoint_s, s.checkpoint_every_steps),

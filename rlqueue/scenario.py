@@ -52,8 +52,9 @@ class Scenario(AsText):
     prompts_per_step: int = knob("group", "groups trained in one step", low=1)
     group_size: int = knob("rollout", "rollouts of one prompt", low=2)
     updates_per_step: int = knob(
-        "1", "mini-batches of a step, each trained as soon as the queue holds it", low=1, default=1
+        "1", "batches that a step is trained in, each as soon as the queue holds it", low=1, default=1
     )
+    minibatches_per_update: int = knob("1", "optimizer steps in which one update is made", low=1, high=10**6, default=1)
     steps_per_publication: int = knob("step", "steps between two publications of weights", low=1, default=1)
     training_steps: int = knob("step", "steps of the whole run", low=1, high=10**7, default=1)
 
@@ -93,7 +94,9 @@ class Scenario(AsText):
 
     # The trainer
     mfu: float = knob("1", "model FLOP/s while computing over the dense bf16 peak", above=0, high=1)
-    trainer_overhead_s: float = knob("s", "fixed time of one update", low=0, default=0.0)
+    trainer_overhead_s: float = knob("s", "fixed time of one optimizer step", low=0, default=0.0)
+    batch_fetch_s: float = knob("s", "time of a step in which the trainer fetches and assembles batches that are ready, and "
+                                "computes nothing", low=0, default=0.0)  # fmt: skip
     logprob_passes: int = knob("1", "extra forward passes over the batch (old policy, reference)", low=0, high=8,
                                default=0)  # fmt: skip
     weight_sync_s: float = knob("s", "time the trainer spends to publish weights", low=0)

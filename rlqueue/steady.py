@@ -29,7 +29,9 @@ from rlqueue.stamp import source_stamp
 COLOCATED, SYNC, ONE_STEP_OFF, DRAIN, IN_FLIGHT, PARTIAL, LENT = range(7)
 ADMISSION, DROP, TARGETED = range(3)
 # Codes of operating_point.CONSTRAINTS, in its order.
-(TRAINER, WEIGHT_SYNC, DECODE, KV, CONCURRENCY, SANDBOX_START, SANDBOX_CAP, BUDGET, TAIL, FILTER, PREFILL) = range(11)
+(TRAINER, WEIGHT_SYNC, DECODE, KV, CONCURRENCY, SANDBOX_START, SANDBOX_CAP, BUDGET, TAIL, FILTER, PREFILL, FETCH) = (
+    range(12)
+)
 
 SATURATED = 0.2
 """Decoding counts as saturated when 1 % more running requests would sample less than 0.2 % more tokens per second."""
@@ -110,11 +112,11 @@ def kept_by_age(step, busy, r, token_s, groups):
 def cycle(r, replicas, trainer_gpus, groups, rollouts, kept):
     """Step time of one scenario and what sets it.
 
-    Returns (step, train, after, active, rate, generation, kept_share, limit, mean_rollout_s, sync_like): seconds of a step,
-    of its compute, of sync and pauses; running requests of a replica and rollouts per second at the slot limit; seconds a
+    Returns (step, train, after, active, rate, generation, kept_share, limit, mean_rollout_s, sync_like): seconds of a
+    step, of its fetching and compute, of sync and pauses; running requests of a replica and rollouts per second at the slot limit; seconds a
     batch takes to generate; share of groups kept by the age limit; constraint code of the generating side.
     """
-    train = r.train_gpu_s / trainer_gpus + r.train_fixed_s
+    train = r.fetch_s + r.train_gpu_s / trainer_gpus + r.train_fixed_s
     after = r.sync_s / r.publish_steps + r.pause_s
     busy = train + after
     slots = min(r.concurrency, r.sandbox_cap)
@@ -237,10 +239,11 @@ def steady(r, groups, rollouts, out):
         r, replicas, trainer_gpus, groups, rollouts, kept
     )
     busy = train + after
-    wait = max(0.0, step - busy)
+    compute = train - r.fetch_s
+    unfed = max(0.0, step - busy)  # without a batch to fetch
     dispatched = r.samples * r.oversampling / (used_share(r) * share)
     most = replicas * (active + rollout_rate(active, r, kept) * r.outside_s)
-    trainer_bound = wait <= 1e-12 * step
+    trainer_bound = unfed <= 1e-12 * step
     flows = dispatched / step
     if r.family == DROP and not lag_free:
         flows = rate  # nothing holds dispatch back: what is too old is thrown away
@@ -273,14 +276,14 @@ def steady(r, groups, rollouts, out):
             staleness = r.max_staleness
             queued = r.groups * max(0.5, r.max_staleness * r.publish_steps - group_s / step)
     out.step_s = step
-    out.wait_s = wait
-    out.train_s = train
+    out.wait_s = unfed + r.fetch_s
+    out.train_s = compute
     out.sync_s = after
-    out.consumption_per_s = r.samples / train
+    out.consumption_per_s = r.samples / compute
     out.production_per_s = r.samples / generation * (share if not lag_free else 1.0)
     if limit == BUDGET:
         out.production_per_s = r.samples / step
-    out.trainer_wait_ratio = wait / step
+    out.trainer_wait_ratio = out.wait_s / step
     out.rollout_idle_ratio = max(0.0, 1.0 - running / max(most, 1e-300))
     out.staleness_versions = staleness
     out.in_flight_rollouts = in_flight
@@ -293,7 +296,12 @@ def steady(r, groups, rollouts, out):
     out.active_per_replica = a
     out.decode_tokens_per_s = flows * r.response_tokens
     if trainer_bound:
-        limit = WEIGHT_SYNC if r.sync_s / r.publish_steps > train else TRAINER
+        sync = r.sync_s / r.publish_steps
+        limit = TRAINER
+        if r.fetch_s > max(compute, sync):
+            limit = FETCH
+        elif sync > compute:
+            limit = WEIGHT_SYNC
     out.binding = limit
 
 

@@ -21,8 +21,11 @@ SUMS = (
 )  # fmt: skip
 """Of an operating point, what the tenants' figures add up to; of the others the mean is taken, each tenant counting alike."""
 
-IDLE = ("wait", "hold", "turn")
+UNFED = ("wait", "hold", "turn")
 """Spans in which a tenant keeps the trainer from nothing."""
+
+IDLE = (*UNFED, "fetch")
+"""Spans in which a tenant has the trainer compute nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +104,7 @@ class Pool:
         step_s = float(1.0 / (1.0 / columns["step_s"]).sum())
         used = found["in_flight_rollouts"] / self.scenario.concurrency
         limits = self.seen[0].binding_constraint, self.seen[0].next_constraint
-        if self.trainer_wait_ratio < NEVER_WAITS:
+        if self._share(UNFED) > 1.0 - NEVER_WAITS:
             limits = "trainer compute", limits[0]
         return replace(
             self.seen[0], **found | {

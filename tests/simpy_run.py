@@ -335,8 +335,7 @@ class Tenant:
                 yield from self.wait(row, partial(self.can_train, step, update), lend=True)
                 yield from self.wait_for_turn(row)
                 self.steps_begun += update == 0
-                yield from self.spend(row, "train", self.host.take(self) + self.train(step))
-                self.host.is_training = False
+                yield from self.update(row, self.host.take(self) + self.train(step))
             for every, seconds in pauses:
                 if every and (step + 1) % every == 0:
                     yield from self.spend(row, "pause", seconds)
@@ -361,6 +360,12 @@ class Tenant:
             self.host.step_ended()
             if self.host.done:
                 return
+
+    def update(self, row, seconds):
+        if self.scenario.batch_fetch_s:
+            yield from self.spend(row, "wait", self.scenario.batch_fetch_s / self.scenario.updates_per_step)
+        yield from self.spend(row, "train", seconds)
+        self.host.is_training = False
 
     def spend(self, row, what, seconds):
         row[what] += seconds
@@ -408,7 +413,7 @@ class Tenant:
             self.prompts.teach(group)
         self.fates["trained"] += len(taken) * s.group_size
         tokens = sum(group.trained_tokens for group in taken)
-        return tokens * self.train_per_token + s.trainer_overhead_s
+        return tokens * self.train_per_token + s.minibatches_per_update * s.trainer_overhead_s
 
     def publish(self):
         for replica in self.replicas:

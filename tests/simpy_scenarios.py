@@ -39,7 +39,13 @@ def random_scenarios(count, seed):
     """Small runs that go through all schedules and families in turn, each with some of the other knobs at work."""
     rng = np.random.default_rng(seed)
     pairs = [(schedule, family) for schedule in SCHEDULES for family in STALENESS_FAMILIES]
-    return [random_scenario(rng, *pairs[i % len(pairs)]) for i in range(count)]
+    plain = [random_scenario(rng, *pairs[i % len(pairs)]) for i in range(count)]
+    return [fetching(each, 3.0 + i % 7) if i % 4 == 1 else each for i, each in enumerate(plain)]
+
+
+def fetching(scenario, seconds):
+    """The same with batches that take so long to fetch, and an optimizer step for each rollout of a group."""
+    return dataclasses.replace(scenario, batch_fetch_s=seconds, minibatches_per_update=scenario.group_size)
 
 
 def random_scenario(rng, schedule, family):

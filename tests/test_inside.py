@@ -140,7 +140,7 @@ def test_spans_by_kind_are_the_steps_waits_and_trainings(run):
     total = (found["end_s"] - found["start_s"]).groupby(found["kind"].astype(str)).sum()
     kept = run.steps.iloc[seen.first :]
     assert total.get("train", 0.0) == pytest.approx(kept["train_s"].sum())
-    assert total.get("wait", 0.0) + total.get("hold", 0.0) == pytest.approx(kept["wait_s"].sum())
+    assert sum(total.get(kind, 0.0) for kind in ("wait", "hold", "fetch")) == pytest.approx(kept["wait_s"].sum())
 
 
 def test_levels_begin_and_end_with_the_window_in_order_and_within_what_there_is(run):
@@ -479,4 +479,4 @@ def test_fates_and_kinds_all_have_colours_and_words():
     from rlqueue.app.inside_palette import COLOURS, SAID
 
     assert set(COLOURS) == set(SAID)
-    assert {*inside_shares.TRAINER, *inside_shares.GENERATOR, "hold"} == set(COLOURS)
+    assert {*inside_shares.TRAINER, *inside_shares.GENERATOR, "hold", "fetch"} == set(COLOURS)

@@ -37,6 +37,9 @@ scenarios = st.builds(
     response_sigma_within_group=st.floats(0.0, 0.5),
     weight_sync_s=st.floats(0.0, 100.0),
     updates_per_step=st.sampled_from((1, 2, 4)),
+    minibatches_per_update=st.sampled_from((1, 1, 4)),
+    trainer_overhead_s=st.sampled_from((0.0, 5.0)),
+    batch_fetch_s=st.sampled_from((0.0, 0.0, 30.0, 3000.0)),
     steps_per_publication=st.integers(1, 5),
     sandbox_start_s=st.sampled_from((0.0, 2.0, 200.0)),
     sandbox_cap=st.sampled_from((math.inf, 50, 500)),
@@ -95,6 +98,27 @@ def test_without_limits_and_publication_time_the_wait_is_one_minus_production_ov
         assert point.trainer_wait_ratio == pytest.approx(
             max(0.0, 1 - point.production_per_s / point.consumption_per_s), abs=1e-12
         )
+
+
+def test_fetching_is_waiting_that_a_trainer_which_binds_adds_to_its_step_and_one_that_does_not_has_time_for():
+    binds = dataclasses.replace(PRIME, trainer_gpus=8)
+    without, with_it = solve(binds), solve(dataclasses.replace(binds, batch_fetch_s=20.0))
+    assert without.trainer_wait_ratio == 0.0
+    assert with_it.step_s == pytest.approx(without.step_s + 20.0)
+    assert with_it.wait_s == pytest.approx(20.0)
+    assert with_it.train_s == pytest.approx(without.train_s)
+    assert with_it.binding_constraint == "trainer compute"
+    assert solve(dataclasses.replace(binds, batch_fetch_s=2000.0)).binding_constraint == "batch fetch"
+    without, with_it = solve(PRIME), solve(dataclasses.replace(PRIME, batch_fetch_s=20.0))
+    assert without.wait_s > 20.0
+    assert with_it.step_s == pytest.approx(without.step_s)
+    assert with_it.wait_s == pytest.approx(without.wait_s)
+
+
+def test_the_fixed_time_is_paid_for_each_mini_batch():
+    knobs = {"updates_per_step": 4, "minibatches_per_update": 8, "trainer_overhead_s": 1.5}
+    longer = solve(dataclasses.replace(PRIME, **knobs)).train_s - solve(PRIME).train_s
+    assert longer == pytest.approx(4 * 8 * 1.5)
 
 
 def test_a_synchronous_step_without_spread_is_one_rollout_and_one_update():
@@ -171,7 +195,8 @@ def test_every_answer_is_finite_consistent_and_named(scenario):
     assert point.staleness_versions <= max(scenario.max_staleness, 1.0)
     assert point.in_flight_rollouts <= scenario.concurrency * (1 + 1e-9)
     assert {point.binding_constraint, point.next_constraint} <= set(CONSTRAINTS)
-    assert (point.trainer_wait_ratio == 0.0) == (point.binding_constraint in ("trainer compute", "weight sync"))
+    only_fetches = point.wait_s == pytest.approx(scenario.batch_fetch_s, abs=1e-9)
+    assert only_fetches == (point.binding_constraint in ("trainer compute", "weight sync", "batch fetch"))
 
 
 @given(scenarios)

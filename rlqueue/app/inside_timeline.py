@@ -71,7 +71,7 @@ def timeline(shown: Shown, seen: Window, clock: Clock, part: pd.DataFrame) -> di
             "marker": {"color": COLOURS[kind], "line": {"color": "white", "width": 1}},
             "hovertemplate": f"trainer {SAID[kind]} %{{x:.1f}} {clock.unit}, step %{{customdata}}<extra></extra>",
         }
-        for kind in ("train", "sync", "pause", "wait", "hold")
+        for kind in ("train", "sync", "pause", "wait", "hold", "fetch")
         for now in (kinds == kind,)
     ]
     busy = part["in_flight_rollouts"].to_numpy() / shown.run.scenario.concurrency
@@ -98,7 +98,7 @@ def timeline(shown: Shown, seen: Window, clock: Clock, part: pd.DataFrame) -> di
         },
     ]
     groups = _bars_of_groups(last, clock)
-    used = [kind for kind in ("train", "wait", "hold", "sync", "pause") if (kinds == kind).any()]
+    used = [kind for kind in ("train", "wait", "hold", "fetch", "sync", "pause") if (kinds == kind).any()]
     lost = [fate for fate in DISCARDED if (last["fate"] == fate).any()]
     return {
         "data": [*trainer, *slots, *groups],

@@ -33,7 +33,7 @@ MARGIN = {"l": 52, "r": 14, "t": 8, "b": 42}
 CONSTRAINT_COLOURS = dict(
     zip(
         CONSTRAINTS,
-        (BLUE, GREY, GREEN, ORANGE, SKY, "#B98AA6", "#8F4A73", YELLOW, VERMILION, PURPLE, "#A9DAF5"),
+        (BLUE, GREY, GREEN, ORANGE, SKY, "#B98AA6", "#8F4A73", YELLOW, VERMILION, PURPLE, "#A9DAF5", "#7FA6C9"),
         strict=True,
     )
 )

@@ -93,7 +93,8 @@ def parameters(scenario: Scenario, steps: int, *, log_rollouts: bool) -> np.ndar
         "step_events": s.tenants * step_events(s, steps),
         # The trainer
         "train_s_per_token": known["train_gpu_s"] / s.trained_tokens_per_step / gpus,
-        "train_fixed_s": s.trainer_overhead_s,
+        "train_fixed_s": s.trainer_overhead_s * s.minibatches_per_update,
+        "fetch_s": s.batch_fetch_s / s.updates_per_step,
         "switch_s": s.adapter_switch_s,
         "sync_s": s.weight_sync_s,
         "evaluate_every": s.evaluate_every_steps,

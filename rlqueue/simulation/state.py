@@ -8,7 +8,7 @@ import numpy as np
 # What a slot's rollout is doing
 (FREE, CAP_WAIT, STARTING, PREFILLING, KV_WAIT, RUNNING, TOOL, REWARD) = range(8)
 # What the trainer is doing
-(WAITING, TRAINING, PAUSING, HELD, SYNCING, OVER, READY, NOT_BEGUN) = range(8)
+(WAITING, TRAINING, PAUSING, HELD, SYNCING, OVER, READY, NOT_BEGUN, FETCHING) = range(9)
 # Fates of groups
 FATES = ("in flight", "queued", "trained", "filtered", "surplus", "stale", "pruned")
 (IN_FLIGHT, QUEUED, TRAINED, FILTERED, SURPLUS, STALE, PRUNED) = range(7)
@@ -16,8 +16,8 @@ FATES = ("in flight", "queued", "trained", "filtered", "surplus", "stale", "prun
 ENDS = ("finished", "failed", "aborted")
 (FINISHED, FAILED, ABORTED) = range(3)
 # What the trainer did, in the timeline
-SPANS = ("wait", "train", "pause", "hold", "sync", "turn")
-(SPAN_WAIT, SPAN_TRAIN, SPAN_PAUSE, SPAN_HOLD, SPAN_SYNC, SPAN_TURN) = range(6)
+SPANS = ("wait", "train", "pause", "hold", "sync", "turn", "fetch")
+(SPAN_WAIT, SPAN_TRAIN, SPAN_PAUSE, SPAN_HOLD, SPAN_SYNC, SPAN_TURN, SPAN_FETCH) = range(7)
 # What keeps a free slot from being used
 (NOTHING, BUDGET_FULL, DRAINING, ASLEEP) = range(4)
 # Why the compiled loop came back
@@ -53,8 +53,8 @@ PARAMS = _record(
     "checkpoint_every solves solve_law law log_rollouts quota pool sampler gated learns step_events",
     f8="max_staleness kv_tokens accept kv_s prefill_s max_tokens "
     "tool_s tool_mu tool_sigma reward_s start_mu start_sigma create_gap sandbox_cap start_failure death "
-    "timeout_s solve_mean solve_a solve_b solve_log_beta filtered surplus train_s_per_token train_fixed_s sync_s "
-    "evaluation_s checkpoint_s switch_s learning transfer staleness_half band_low band_high retire_above",
+    "timeout_s solve_mean solve_a solve_b solve_log_beta filtered surplus train_s_per_token train_fixed_s fetch_s "
+    "sync_s evaluation_s checkpoint_s switch_s learning transfer staleness_half band_low band_high retire_above",
 )
 """One scenario in the loop's own terms; ``parameters`` fills it."""
 
@@ -70,7 +70,7 @@ CLOCK = _record(
     "queue_end spans rollouts series stride cause lent_open oldest rollouts_done groups_done dispatched failed "
     "aborted preempted starts truncated trainer_holds sent cohorts tenant turn served refused epoch taught judged informative "
     "all_solved unqualified repeated step_limit",
-    f8="now trainer_at since ticked flight_area queue_area budget_area drain_area rollout_s group_s decoded_tokens "
+    f8="now trainer_at since train_s ticked flight_area queue_area budget_area drain_area rollout_s group_s decoded_tokens "
     "prefilled_tokens again_tokens step_start start_s rise odds",
 )
 """The state of one tenant's run: clock, trainer, counters; areas are integrals over time. A single run has one tenant.
@@ -101,7 +101,7 @@ GROUP = _record(
 COHORT = _record(i4="members accepted taken closed")
 
 STEP = _record(
-    f8="start end wait train pause hold turn sync tokens staleness token_staleness in_flight_part flight_area queue_area "
+    f8="start end wait train pause hold turn fetch sync tokens staleness token_staleness in_flight_part flight_area queue_area "
     "budget_area drain_area k_area context_area busy_s prefill_s decoded_tokens rollout_s group_s start_s again_tokens "
     "sampled informative_tokens solve_rate",
     i8="version queued flight max_staleness rollouts groups dispatched events cut judged informative all_solved "

@@ -11,7 +11,7 @@ from rlqueue.simulation import state
 from rlqueue.simulation.run import Run
 
 NEVER_WAITS = 0.01
-"""Below this wait ratio the trainer counts as the bottleneck."""
+"""The trainer counts as the bottleneck if it waits for groups for less than this share of the time."""
 
 WITHHELD = 0.05
 """A budget binds when it leaves more than this share of the slots unused; a queue, when it takes that share of a rollout."""
@@ -45,13 +45,15 @@ def operating_point(run: Run) -> OperatingPoint:
     train_s, wait_s = float(kept["train"].mean()), float(kept["wait"].mean())
     sync_s = float((kept["sync"] + kept["pause"]).mean())
     wait_ratio = float(kept["wait"].sum()) / span
+    unfed_s = float((kept["wait"] - kept["fetch"]).mean())
+    unfed = unfed_s * count / span
     in_flight = gained("flight_area") / span
     used = in_flight / scenario.concurrency
     rollout_s = per(gained("rollout_s"), gained("rollouts"))
     start_s = per(gained("start_s"), gained("rollouts"))
     outside_s = start_s + scenario.tool_calls * scenario.tool_call_s + scenario.reward_s
     trained = count * scenario.samples_per_step
-    replicas = int(p["replicas"]) + int(p["lent"]) * wait_ratio
+    replicas = int(p["replicas"]) + int(p["lent"]) * unfed
     active = gained("k_area") / span / replicas
     kv_used = min(1.0, gained("context_area") / span / replicas / float(p["kv_tokens"]))
     accepted = min(1.0, per(trained, gained("dispatched")))
@@ -61,7 +63,8 @@ def operating_point(run: Run) -> OperatingPoint:
     flops = 6.0 * scenario.llm.active_params * tokens
     peak = gpus * scenario.trainer_gpu.dense_bf16_flops_per_s
     measured = {
-        "wait_ratio": wait_ratio, "train_s": train_s, "sync_s": per(float(kept["sync"].sum()), count),
+        "unfed": unfed, "train_s": train_s, "sync_s": per(float(kept["sync"].sum()), count),
+        "fetch_s": wait_s - unfed_s,
         "withheld": gained("budget_area") / span / scenario.concurrency, "active": active, "kv_used": kv_used,
         "start_wait": per(start_s - float(rates(scenario)[0]["start_s"]), rollout_s),
         "stale": _share_of(run, state.STALE),
@@ -75,9 +78,7 @@ def operating_point(run: Run) -> OperatingPoint:
         train_s=train_s,
         sync_s=sync_s,
         consumption_per_s=scenario.samples_per_step / train_s,
-        production_per_s=_production(
-            run, step_s=span / count, wait_s=wait_s, sync_s=sync_s, wait_ratio=wait_ratio, used=used
-        ),
+        production_per_s=_production(run, step_s=span / count, unfed_s=unfed_s, sync_s=sync_s, used=used),
         trainer_wait_ratio=wait_ratio,
         rollout_idle_ratio=max(0.0, 1.0 - used),
         staleness_versions=float(kept["staleness"].sum()) / (count * scenario.prompts_per_step),
@@ -114,18 +115,19 @@ def last_part(run: Run) -> dict[str, float | None]:
     return {name: None if math.isnan(value) else float(value) for name, value in values.items()}
 
 
-def _production(run: Run, *, step_s: float, wait_s: float, sync_s: float, wait_ratio: float, used: float) -> float:
+def _production(run: Run, *, step_s: float, unfed_s: float, sync_s: float, used: float) -> float:
     """Samples for training that the generator could deliver per second.
 
-    In step with the trainer it works while that waits; one step off, while it computes and waits. Otherwise it delivers
+    In step with the trainer it works while that waits for groups (``unfed_s`` of a step); one step off, while it computes
+    and waits. Otherwise it delivers
     what is trained, and where a trainer that never waits holds it back, more by the slots left unused.
     """
     samples, p = run.scenario.samples_per_step, run.world.arrays["params"][0]
     if p["lockstep"]:
-        return samples / max(wait_s, 1e-300)
+        return samples / max(unfed_s, 1e-300)
     if p["one_step"]:
         return samples / (step_s - sync_s)
-    if wait_ratio < NEVER_WAITS:
+    if unfed_s < NEVER_WAITS * step_s:
         return samples / step_s / max(used, 1e-3)
     return samples / step_s
 
@@ -140,14 +142,15 @@ def constraints(scenario: Scenario, measured: dict[str, float]) -> list[str]:
     from rlqueue.steady import SATURATED, rollout_rate
 
     record = rates(scenario)[0]
-    trainer = "weight sync" if measured["sync_s"] > measured["train_s"] else "trainer compute"
+    busy = {"trainer compute": "train_s", "weight sync": "sync_s", "batch fetch": "fetch_s"}
+    trainer = max(busy, key=lambda name: measured[busy[name]])
     lockstep = scenario.schedule in ("colocated-sync", "sync", "one-step-off") or scenario.max_staleness == 0
     groups = scenario.samples_per_step * scenario.oversampling_factor
     active = max(measured["active"], 1e-9)
     gain = rollout_rate(active * 1.01, record, 1.0) / rollout_rate(active, record, 1.0) - 1.0
     capped = scenario.sandbox_start_s > 0 and scenario.sandbox_cap < scenario.concurrency
     found = [
-        (trainer, measured["wait_ratio"] < NEVER_WAITS),
+        (trainer, measured["unfed"] < NEVER_WAITS),
         ("filter", measured["filtered"] >= 0.5),
         ("long tail", lockstep and groups <= scenario.concurrency),
         ("staleness budget", not lockstep and (measured["withheld"] > WITHHELD or measured["stale"] > THROWN_AWAY)),

@@ -29,6 +29,7 @@ def steps(run: Run) -> pd.DataFrame:
             "sync_s": s["sync"],
             "hold_s": s["hold"],
             "turn_s": s["turn"],
+            "fetch_s": s["fetch"],
             "version": s["version"],
             "in_flight_rollouts": mean["flight_area"],
             "queued_groups": mean["queue_area"],
@@ -160,7 +161,7 @@ def rollouts(run: Run) -> pd.DataFrame:
 
 
 def timeline(run: Run) -> pd.DataFrame:
-    """What the trainer did: one row per span of wait, train, pause, hold (waiting to publish), sync or turn [s]."""
+    """What the trainer did: one row per span of wait, train, pause, hold (waiting to publish), sync, turn or fetch [s]."""
     spans = run.rows("spans", "spans")
     return pd.DataFrame(
         {

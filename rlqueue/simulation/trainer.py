@@ -1,4 +1,4 @@
-"""The trainer: updates as soon as their groups are there, pauses, holding for a publication, weight sync."""
+"""The trainer: updates as soon as their groups are there and fetched, pauses, holding for a publication, weight sync."""
 
 import math
 
@@ -155,7 +155,11 @@ def begin_update(w):
     b.loaded = z.tenant
     b.ready -= 1
     b.training = 1
-    go(w, state.TRAINING, seconds)
+    if p.fetch_s > 0.0:
+        z.train_s = seconds
+        go(w, state.FETCHING, p.fetch_s)
+    else:
+        go(w, state.TRAINING, seconds)
 
 
 @njit
@@ -176,13 +180,18 @@ def after_step(w):
 
 @njit
 def ring(w):
-    """A tenant's own event at the trainer: an update, a pause or a sync is over, or its run begins."""
+    """A tenant's own event at the trainer: its batch is fetched, an update, a pause or a sync is over, or its run begins."""
     z, p, s = clock(w), params(w), step_at(w, clock(w).step)
     if z.trainer == state.NOT_BEGUN:
         z.trainer, z.since, z.trainer_at = state.WAITING, z.now, math.inf
         z.step_start = z.now
         if p.learns:
             z.step_limit = host(w).events + p.step_events
+    elif z.trainer == state.FETCHING:
+        note_span(w, state.SPAN_FETCH)
+        s.wait += z.now - z.since
+        s.fetch += z.now - z.since
+        go(w, state.TRAINING, z.train_s)
     elif z.trainer == state.TRAINING:
         host(w).training = 0
         note_span(w, state.SPAN_TRAIN)
