@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 
 from rlqueue.app.cards import Span
@@ -81,6 +81,13 @@ def of_inputs(found: Bands | None, quantity: str, shown: Callable[[float], str])
 def between(of: str, low: str, high: str, title: str) -> Span:
     """A span from its ends as written."""
     return Span(words=f"{of} {low} throughout" if low == high else f"{of} {low}–{high}", title=title)
+
+
+def of_seeds(values: Sequence[float], shown: Callable[[float], str]) -> Span:
+    """Lowest and highest of several simulated runs, each with draws of its own; empty for one."""
+    if len(values) < 2:
+        return Span()
+    return between("seeds", shown(min(values)), shown(max(values)), f"lowest and highest of {len(values)} seeds")
 
 
 def of_chance(
