@@ -75,17 +75,24 @@ def default_ranges(scenario: Scenario, name: str = "") -> tuple[Range, ...]:
     name = name or scenario.name
     if name not in preset_names():
         return ()
+    facts = preset(name)
+    return ranges_of(
+        scenario, {knob: fact.kind for knob, fact in facts.items() if getattr(scenario, knob) == fact.value}
+    )
+
+
+def ranges_of(scenario: Scenario, kinds: Mapping[str, str]) -> tuple[Range, ...]:
+    """Ranges of those knobs of a scenario whose value is of a kind that has one in data/input_ranges.csv."""
     found = []
-    for knob, fact in preset(name).items():
-        row = _rows().get((knob, fact.kind))
-        value = getattr(scenario, knob)
-        if row is None or value != fact.value:
+    for knob, kind in kinds.items():
+        row, value = _rows().get((knob, kind)), getattr(scenario, knob)
+        if row is None or value is None:
             continue
         factor = value if row["scale"] == "factor" else 1.0
         low, high = float(row["low"]) * factor, float(row["high"]) * factor
         if low < high and low <= value <= high:
             found.append(
-                Range(knob=knob, low=low, high=high, law="log" if row["scale"] == "factor" else "even", kind=fact.kind,
+                Range(knob=knob, low=low, high=high, law="log" if row["scale"] == "factor" else "even", kind=kind,
                       source=row["source"], reason=row["note"])
             )  # fmt: skip
     return tuple(found)

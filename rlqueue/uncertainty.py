@@ -17,8 +17,9 @@ from rlqueue.scenario import Scenario
 QUANTITIES = {
     "trainer_wait_ratio": "1", "rollout_idle_ratio": "1", "usd_per_mtok": "$/Mtok", "usd_per_mtok_report_method": "$/Mtok",
     "hosted_usd_per_mtok": "$/Mtok", "cost_ratio": "1", "trained_tokens_per_s": "token/s", "step_s": "s",
-    "staleness_versions": "version", "rollout_s": "s", "consumption_per_s": "1/s", "production_per_s": "1/s",
-    "in_flight_rollouts": "rollout", "kv_used_ratio": "1", "accepted_ratio": "1", "mfu_computing": "1", "mfu_wall_clock": "1",
+    "wait_s": "s", "train_s": "s", "sync_s": "s", "staleness_versions": "version", "rollout_s": "s", "consumption_per_s": "1/s",
+    "production_per_s": "1/s", "in_flight_rollouts": "rollout", "kv_used_ratio": "1", "accepted_ratio": "1", "mfu_computing": "1",
+    "mfu_wall_clock": "1",
 }  # fmt: skip
 """What has a band, and its unit: fields of OperatingPoint and of Bill."""
 LEVEL = 0.9
