@@ -49,8 +49,10 @@ def test_figures_draw_the_plan_s_own_numbers(made):
     plan = next(trace for trace in drawn["frontier"]["data"] if trace["name"] == "plan")
     assert (plan["x"], plan["y"]) == ([best.answers["staleness_versions"]], [best.value])
     heat, star = drawn["splits"]["data"]
-    assert star["x"][0] in heat["x"]
-    assert star["y"][0] in heat["y"]
+    for axis, mark in (("x", star["x"][0]), ("y", star["y"][0])):
+        order = drawn["splits"]["layout"][f"{axis}axis"]["categoryarray"]
+        assert {mark, *heat[axis]} == set(order)  # a plan between two rows of the map has one of its own
+        assert sorted(order, key=float) == order
     forest = [place for trace in drawn["options"]["data"] for place in trace["y"]]
     assert len(forest) == len(set(forest))
     assert sorted(forest) == sorted(drawn["options"]["layout"]["yaxis"]["categoryarray"])
