@@ -23,7 +23,11 @@ def validate_options(command: argparse.ArgumentParser) -> None:
     """The options of ``validate``."""
     command.add_argument("--out", metavar="DIR", help="write validation.csv, rankings.csv and calibrations.csv there")
     command.add_argument(
-        "--case", action="append", default=[], metavar="NAME_OR_FILE", help="this case alone; may be given again"
+        "--case",
+        action="append",
+        default=[],
+        metavar="NAME_OR_FILE",
+        help="this case alone, or each case of this folder; may be given again",
     )
     command.add_argument("--solver", choices=tuple(SOLVERS), help="in place of the one that each case names")
 
@@ -33,7 +37,7 @@ def run_validate(options: argparse.Namespace, say: Callable[[str], None]) -> dic
     from rlqueue.validation import Validation, validate
     from rlqueue.validation.report import lines, table, write
 
-    chosen = list(_chosen(options.case))
+    chosen = _chosen(options.case)
     results = []
     for number, result in enumerate(validate(chosen, solver=options.solver), start=1):
         say(f"{number}/{len(chosen)} {result.case.name}")
@@ -49,18 +53,28 @@ def run_validate(options: argparse.Namespace, say: Callable[[str], None]) -> dic
     }
 
 
-def _chosen(names: Sequence[str]) -> Iterator[Any]:
-    from rlqueue.validation import case_from_file, cases
+def _chosen(names: Sequence[str]) -> list[Any]:
+    """The cases that are meant, each once. Raises ValueError for two of one name: answers are kept by it."""
+    from rlqueue.validation import case_from_file, cases, cases_from_folder
 
     known = {case.name: case for case in cases()}
     if not names:
-        yield from known.values()
+        return list(known.values())
+    chosen: dict[str, tuple[Path, Any]] = {}
     for name in names:
-        if name.endswith(".toml"):
-            yield case_from_file(name)
+        path = Path(name)
+        if name not in known and path.is_dir():
+            found = [(path / f"{case.name}.toml", case) for case in cases_from_folder(path)]
+        elif name not in known and (name.endswith(".toml") or path.is_file()):
+            found = [(path, case_from_file(path))]
         else:
             require_known("case", name, known)
-            yield known[name]
+            found = [(Path(name), known[name])]
+        for at, case in found:
+            there, _ = chosen.setdefault(case.name, (at, case))
+            if there.resolve() != at.resolve():
+                raise ValueError(f"case {case.name!r} is both {there} and {at}: answers are kept by name, rename one")
+    return [case for _, case in chosen.values()]
 
 
 def validate_lines(found: Mapping[str, Any]) -> Iterator[str]:
