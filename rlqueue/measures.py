@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rlqueue.cost import cost
 from rlqueue.operating_point import OperatingPoint
 from rlqueue.queueing import solve
 from rlqueue.refusal import require_known
 from rlqueue.scenario import Scenario
+from rlqueue.units import SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from rlqueue.simulation import Run
@@ -43,6 +46,13 @@ class Measure:
     of: Callable[[Outcome], float]
     share: bool = False
     simulated_only: bool = False
+
+    @property
+    def better(self) -> str:
+        """Whether less or more of it is a speed-up; empty where neither is, as of a share or a staleness."""
+        if self.unit in {"s", "h", "$/Mtok"}:
+            return "less"
+        return "more" if self.unit.endswith(("/s", "/s/GPU")) else ""
 
 
 def _field(name: str, unit: str, meaning: str, *, share: bool = False) -> Measure:
@@ -87,6 +97,32 @@ def _start_percentile(percent: float) -> Callable[[Outcome], float]:
     return of
 
 
+def _rollout_percentile(percent: float) -> Callable[[Outcome], float]:
+    def of(outcome: Outcome) -> float:
+        rollouts = _of_run(outcome).rollouts
+        whole = rollouts[rollouts["end"] == "finished"]
+        return float((whole["end_s"] - whole["dispatch_s"]).quantile(percent / 100))
+
+    return of
+
+
+def _staleness_percentile(percent: float) -> Callable[[Outcome], float]:
+    def of(outcome: Outcome) -> float:
+        staleness = _of_run(outcome).trained_staleness
+        return float(np.percentile(staleness, percent)) if staleness.size else math.nan
+
+    return of
+
+
+def _token_staleness(outcome: Outcome) -> float:
+    run = _of_run(outcome)
+    return float(run.steps["token_staleness_versions"].iloc[run.warm_up_steps :].mean())
+
+
+def _gpus(outcome: Outcome) -> int:
+    return outcome.scenario.trainer_gpus + outcome.scenario.generator_gpus
+
+
 MEASURES: dict[str, Measure] = {
     "step_s": _field("step_s", "s", "wall-clock time of a step"),
     "wait_s": _field("wait_s", "s", "time of a step in which the trainer waits for groups or fetches them"),
@@ -108,23 +144,68 @@ MEASURES: dict[str, Measure] = {
         meaning="production over consumption",
         of=lambda outcome: outcome.point.production_per_s / outcome.point.consumption_per_s,
     ),
+    "train_ratio": Measure(
+        unit="1",
+        meaning="train_s over step_s",
+        of=lambda outcome: outcome.point.train_s / outcome.point.step_s,
+        share=True,
+    ),
+    "sync_ratio": Measure(
+        unit="1",
+        meaning="publications of weights over step_s",
+        of=lambda outcome: outcome.point.sync_s / outcome.point.step_s,
+        share=True,
+    ),
     "consumption_per_s": _field("consumption_per_s", "1/s", "samples the trainer takes while computing"),
     "production_per_s": _field("production_per_s", "1/s", "samples for training that the generator can deliver"),
     "trained_tokens_per_s": _field("trained_tokens_per_s", "token/s", "prompt and response tokens of trained samples"),
+    "trained_tokens_per_s_per_gpu": Measure(
+        unit="token/s/GPU",
+        meaning="trained_tokens_per_s over all GPUs of both sides",
+        of=lambda outcome: outcome.point.trained_tokens_per_s / _gpus(outcome),
+    ),
+    "trained_samples_per_s": Measure(
+        unit="1/s",
+        meaning="samples of a step over step_s",
+        of=lambda outcome: outcome.scenario.samples_per_step / outcome.point.step_s,
+    ),
+    "run_h": Measure(
+        unit="h",
+        meaning="training_steps times step_s",
+        of=lambda outcome: outcome.scenario.training_steps * outcome.point.step_s / SECONDS_PER_HOUR,
+    ),
     "decode_tokens_per_s": _field("decode_tokens_per_s", "token/s", "tokens sampled, discarded ones included"),
     "staleness_versions": _field("staleness_versions", "version", "mean staleness of trained groups, by oldest token"),
-    "staleness_p95": Measure(
+    "token_staleness_versions": Measure(
         unit="version",
-        meaning="95th percentile of it",
-        of=lambda outcome: _of_run(outcome).staleness_p95,
+        meaning="mean staleness of trained tokens, each by its own version",
+        of=_token_staleness,
         simulated_only=True,
     ),
+    "staleness_p50": Measure(
+        unit="version", meaning="median staleness of trained groups", of=_staleness_percentile(50), simulated_only=True
+    ),
+    "staleness_p95": Measure(
+        unit="version", meaning="its 95th percentile", of=_staleness_percentile(95), simulated_only=True
+    ),
+    "staleness_p99": Measure(
+        unit="version", meaning="its 99th percentile", of=_staleness_percentile(99), simulated_only=True
+    ),
+    "staleness_max": Measure(
+        unit="version", meaning="the most of it", of=_staleness_percentile(100), simulated_only=True
+    ),
     "rollout_s": _field("rollout_s", "s", "mean time of a rollout in its slot"),
+    "rollout_p50_s": Measure(unit="s", meaning="median of it", of=_rollout_percentile(50), simulated_only=True),
+    "rollout_p95_s": Measure(unit="s", meaning="its 95th percentile", of=_rollout_percentile(95), simulated_only=True),
+    "rollout_p99_s": Measure(unit="s", meaning="its 99th percentile", of=_rollout_percentile(99), simulated_only=True),
+    "decoding_ratio": _field("decoding_ratio", "1", "share of a rollout's time spent in the LLM", share=True),
     "group_s": _field("group_s", "s", "mean time of a group until its last rollout"),
     "in_flight_rollouts": _field("in_flight_rollouts", "rollout", "mean rollouts that hold a slot"),
     "active_per_replica": _field("active_per_replica", "request", "mean requests that decode on one replica"),
+    "queued_groups": _field("queued_groups", "group", "mean finished groups that wait for the trainer"),
     "kv_used_ratio": _field("kv_used_ratio", "1", "share of the KV cache in use", share=True),
     "accepted_ratio": _field("accepted_ratio", "1", "trained over dispatched rollouts", share=True),
+    "informative_ratio": _field("informative_ratio", "1", "share of trained groups whose rewards differ", share=True),
     "mfu_computing": _field("mfu_computing", "1", "model FLOP/s over dense bf16 peak while training", share=True),
     "mfu_wall_clock": _field("mfu_wall_clock", "1", "the same over the whole step", share=True),
     "start_s": Measure(unit="s", meaning="mean time from dispatch to a sandbox that runs", of=_start_s),

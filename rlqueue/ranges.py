@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rlqueue.knobs import CATALOGUES
 from rlqueue.presets import preset, preset_names
 from rlqueue.provenance import table
 from rlqueue.refusal import require_known
@@ -74,17 +75,24 @@ def default_ranges(scenario: Scenario, name: str = "") -> tuple[Range, ...]:
     name = name or scenario.name
     if name not in preset_names():
         return ()
+    facts = preset(name)
+    return ranges_of(
+        scenario, {knob: fact.kind for knob, fact in facts.items() if getattr(scenario, knob) == fact.value}
+    )
+
+
+def ranges_of(scenario: Scenario, kinds: Mapping[str, str]) -> tuple[Range, ...]:
+    """Ranges of those knobs of a scenario whose value is of a kind that has one in data/input_ranges.csv."""
     found = []
-    for knob, fact in preset(name).items():
-        row = _rows().get((knob, fact.kind))
-        value = getattr(scenario, knob)
-        if row is None or value != fact.value:
+    for knob, kind in kinds.items():
+        row, value = _rows().get((knob, kind)), getattr(scenario, knob)
+        if row is None or value is None:
             continue
         factor = value if row["scale"] == "factor" else 1.0
         low, high = float(row["low"]) * factor, float(row["high"]) * factor
         if low < high and low <= value <= high:
             found.append(
-                Range(knob=knob, low=low, high=high, law="log" if row["scale"] == "factor" else "even", kind=fact.kind,
+                Range(knob=knob, low=low, high=high, law="log" if row["scale"] == "factor" else "even", kind=kind,
                       source=row["source"], reason=row["note"])
             )  # fmt: skip
     return tuple(found)
@@ -110,7 +118,10 @@ def given_range(scenario: Scenario, knob: str, value: Any) -> Range:
     low, high, law = _ends(knob, value, math.nan if unset else float(middle))
     found = Range(knob=knob, low=low, high=high, law=law)
     for end in (low, high):
-        moved(scenario, {knob: end})  # refuses what the knob may not be
+        try:
+            moved(scenario, {knob: end})
+        except ValueError as refusal:
+            raise ValueError(f"range of {knob}, end {end:g}: {refusal}") from refusal
     return found
 
 
@@ -136,13 +147,24 @@ def with_given(ranges: Iterable[Range], given: Iterable[Range]) -> tuple[Range, 
 
 
 def file_ranges(path: str | Path, scenario: Scenario) -> tuple[Range, ...]:
-    """Ranges of a scenario file: those of its ``[ranges]`` table, and the default ones of the preset it is based on."""
+    """Ranges of a scenario file: those of its ``[ranges]`` table, and the default ones of the preset it is based on.
+
+    A field of a part is named ``"node.usd_per_kwh"``, or ``usd_per_kwh`` in a table ``[ranges.node]``.
+    """
     values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     given = values.get("ranges", {})
     if not isinstance(given, Mapping):
         raise ValueError(f"ranges={given!r} must be a table: knob = [low, high]")
     defaults = default_ranges(scenario, values["based_on"]) if "based_on" in values else ()
-    return with_given(defaults, [given_range(scenario, knob, value) for knob, value in given.items()])
+    return with_given(defaults, [given_range(scenario, knob, value) for knob, value in _flat(given)])
+
+
+def _flat(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for knob, value in given.items():
+        if knob in CATALOGUES and isinstance(value, Mapping):
+            yield from ((f"{knob}.{inner}", each) for inner, each in value.items())
+        else:
+            yield knob, value
 
 
 def value_of(scenario: Scenario, knob: str) -> Any:
@@ -162,12 +184,17 @@ def moved(scenario: Scenario, values: Mapping[str, float]) -> Scenario:
     for knob, value in values.items():
         head, _, inner = knob.partition(".")
         if inner:
-            changed[head] = dataclasses.replace(changed.get(head, getattr(scenario, head)), **{inner: value})
+            part = changed.get(head, getattr(scenario, head))
+            changed[head] = dataclasses.replace(part, **{inner: _number(type(part), inner, value)})
         else:
-            changed[head] = round(value) if head in _whole_numbers() else float(value)
+            changed[head] = _number(Scenario, head, value)
     return dataclasses.replace(scenario, **changed)
 
 
+def _number(kind: type, name: str, value: float) -> float:
+    return round(value) if name in _whole_numbers(kind) else float(value)
+
+
 @cache
-def _whole_numbers() -> frozenset[str]:
-    return frozenset(each.name for each in fields(Scenario) if each.type is int)
+def _whole_numbers(kind: type) -> frozenset[str]:
+    return frozenset(each.name for each in fields(kind) if each.type is int)

@@ -1,13 +1,13 @@
 """Refusing bad input early: every message names the field, the value, the limit, and why."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from difflib import get_close_matches
 
 
 def require_known(field: str, key: object, keys: Collection[str]) -> None:
     """Raise ValueError unless ``key`` is one of ``keys``; the message names the nearest of them."""
-    if key in keys:
+    if isinstance(key, Hashable) and key in keys:
         return
     near = get_close_matches(str(key), keys, n=3, cutoff=0.6)
     if near:

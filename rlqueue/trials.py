@@ -19,11 +19,13 @@ class Trial:
     """What came of one run.
 
     Attributes:
-        point: None where no step was completed. staleness_p95: not a number there [version]. events: simulated.
+        point: None where no step was completed. settled: the scenario that it is of (``Run.settled``).
+        staleness_p95: not a number where no step was completed [version]. events: simulated.
         stalled: why the run ended before its last step; empty where it did not.
     """
 
     point: OperatingPoint | None
+    settled: Scenario
     staleness_p95: float
     events: int
     stalled: str
@@ -32,8 +34,9 @@ class Trial:
 def trial(scenario: Scenario, seed: int, steps: int, max_events: int | None = None) -> Trial:
     """Simulate one run; a stall is an outcome, not an error."""
     run = simulate(scenario, seed, steps, max_events=max_events)
-    point = run.operating_point if run.world.clock["step"] > 0 else None
-    return Trial(point=point, staleness_p95=run.staleness_p95, events=run.events, stalled=run.stalled)
+    stepped = run.world.clock["step"] > 0
+    point, settled = (run.operating_point, run.settled) if stepped else (None, scenario)
+    return Trial(point=point, settled=settled, staleness_p95=run.staleness_p95, events=run.events, stalled=run.stalled)
 
 
 def trials(

@@ -17,8 +17,9 @@ from rlqueue.scenario import Scenario
 QUANTITIES = {
     "trainer_wait_ratio": "1", "rollout_idle_ratio": "1", "usd_per_mtok": "$/Mtok", "usd_per_mtok_report_method": "$/Mtok",
     "hosted_usd_per_mtok": "$/Mtok", "cost_ratio": "1", "trained_tokens_per_s": "token/s", "step_s": "s",
-    "staleness_versions": "version", "rollout_s": "s", "consumption_per_s": "1/s", "production_per_s": "1/s",
-    "in_flight_rollouts": "rollout", "kv_used_ratio": "1", "accepted_ratio": "1", "mfu_computing": "1", "mfu_wall_clock": "1",
+    "wait_s": "s", "train_s": "s", "sync_s": "s", "staleness_versions": "version", "rollout_s": "s", "consumption_per_s": "1/s",
+    "production_per_s": "1/s", "in_flight_rollouts": "rollout", "kv_used_ratio": "1", "accepted_ratio": "1", "mfu_computing": "1",
+    "mfu_wall_clock": "1",
 }  # fmt: skip
 """What has a band, and its unit: fields of OperatingPoint and of Bill."""
 LEVEL = 0.9
@@ -123,6 +124,7 @@ def bands(
         ranges: of the inputs; by default those of what the scenario's preset does not print. samples: about half a second for
             256. seed: of the sampling. level: share of the samples inside a band.
     """
+    _require_share(level)
     chosen = default_ranges(scenario) if ranges is None else tuple(ranges)
     cases, refused = sampled(scenario, chosen, samples, seed)
     answers = [quantities(case, solve(case)) for case in cases]
@@ -144,6 +146,7 @@ def simulated_bands(
     """
     from rlqueue.trials import trials
 
+    _require_share(level)
     chosen = default_ranges(scenario) if ranges is None else tuple(ranges)
     cases, refused = sampled(scenario, chosen, samples, seed)
     if not chosen:
@@ -152,13 +155,18 @@ def simulated_bands(
     found = trials(
         [(case, seed + place) for place, case in enumerate([*cases, *own])], steps, workers=workers, progress=progress
     )
-    answers = [quantities(case, each.point) for case, each in zip(cases, found, strict=False) if each.point]
+    answers = [quantities(each.settled, each.point) for each in found[: len(cases)] if each.point]
     refused += len(cases) - len(answers)
-    alone = [quantities(scenario, each.point) for each in found[len(cases) :] if each.point] if chosen else answers
+    alone = [quantities(each.settled, each.point) for each in found[len(cases) :] if each.point] if chosen else answers
     if not answers or not alone:
         raise ValueError(f"steps={steps}: no simulated run came to a step ({found[0].stalled or found[-1].stalled})")
     means = {name: float(np.mean([each[name] for each in alone])) for name in alone[0]}
     return _bands(means, answers, kind="simulated", ranges=chosen, refused=refused, level=level)
+
+
+def _require_share(level: float) -> None:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level={level!r} must be > 0 and < 1: share of the samples inside a band")
 
 
 def quantities(scenario: Scenario, point: OperatingPoint) -> dict[str, float]:
@@ -176,8 +184,6 @@ def _bands(
     refused: int,
     level: float,
 ) -> Bands:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level={level!r} must be > 0 and < 1: share of the samples inside a band")
     tail = 50.0 * (1.0 - level)
     rows = []
     for name, value in own.items():
@@ -220,7 +226,7 @@ def _own_value(scenario: Scenario, knob: str) -> float:
 def _at_end(scenario: Scenario, knob: str, end: float, quantity: str) -> tuple[float, float]:
     value = _own_value(scenario, knob)
     for share in (1.0, 0.5, 0.25, 0.125):
-        at = value + share * (end - value)
+        at = end if share == 1.0 else value + share * (end - value)  # the value may be endless
         try:
             there = moved(scenario, {knob: at})
         except ValueError:

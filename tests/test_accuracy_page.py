@@ -8,10 +8,13 @@ import pytest
 
 pytest.importorskip("anywidget")
 
+from test_explorer import text
+
+from rlqueue.app.origins import kind_tag
 from rlqueue.app.validation import Accuracy, computed
 from rlqueue.app.validation_figures import figures
-from rlqueue.app.validation_words import cards, case_html, progress
-from rlqueue.validation import cases
+from rlqueue.app.validation_words import MERITS, cards, case_html, progress
+from rlqueue.validation import Validation, cases
 from rlqueue.validation.protocol import PREDICTED
 
 CASES = cases()
@@ -75,6 +78,24 @@ def test_an_aim_that_is_missed_is_called_missed():
     assert "15.0 points" in wait
     alone = cards([computed("areal-staleness-8", "closed form")])
     assert "rlq-met" in alone.split("Step time")[1].split("</div>")[0]
+
+
+def test_each_figure_of_merit_has_its_kind_and_the_band_over_cases_that_holds_it():
+    some = [computed(name, "closed form") for name in NAMES]
+    html = cards(some)
+    assert html.count(kind_tag("closed form")) == len(MERITS)
+    wait = text(html).split("Trainer wait ratio")[1]
+    value = float(wait.split(" points")[0])
+    low, high = (float(each) for each in re.search(r"cases ([\d.]+)–([\d.]+) points", wait).groups())
+    assert low < value < high
+    alone = sorted(Validation(results=[each]).summary()["median_error_wait_points"] or 0.0 for each in some)
+    assert low > 100 * alone[0]
+    assert high <= 100 * alone[-1] + 0.05
+    assert "one case only" in text(html).split("Staleness")[1]  # of a single case nothing is told
+    assert "cases " not in text(html).split("Staleness")[1].split("Rollout")[0]
+    simulated = cards([computed(STALENESS, "simulated")])
+    assert kind_tag("simulated") in simulated
+    assert kind_tag("closed form") not in simulated
 
 
 def test_the_page_says_who_computed_what_it_shows():

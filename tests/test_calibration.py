@@ -3,12 +3,14 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rlqueue import Scenario, solve
 from rlqueue.calibration import Measured, Prior, calibrate, calibrate_rows
+from rlqueue.cli.accuracy import _measured
 from rlqueue.measures import MEASURES, Outcome, outcome, read
 
 SLIME = Scenario.from_data("slime-qwen3-235b")
@@ -208,3 +210,103 @@ def test_the_mean_start_of_a_sandbox_is_its_own_time_where_none_waits():
         found = outcome(dataclasses.replace(SLIME, tool_calls=0), solver)
         # Some thousand draws of a log-normal of spread 0.23
         assert read(found, "start_s") == pytest.approx(SLIME.sandbox_start_s, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "measurements"),
+    [
+        # A KV cache that is full holds no more rollouts, however many slots there are
+        ("prime-rl-glm-5", {"trainer_wait_ratio": 0.1}),
+        ("slime-qwen3-235b", {"generate_s": 1e-3}),
+        # A roofline never falls with more requests
+        ("slime-qwen3-235b", {"decode_curve": "16: 910, 100: 500"}),
+    ],
+)
+def test_a_target_that_no_value_reaches_is_said_to_be_missed(name, measurements):
+    found = calibrate(Scenario.from_data(name), measurements)
+    assert found.missed
+    assert found.as_dict()["missed"] == list(found.missed)
+    assert all(
+        words.split(" of ")[0] == each.quantity for words, each in zip(found.missed, found.residuals, strict=True)
+    )
+    assert "is not met: the nearest is" in found.toml()
+    assert calibrate(Scenario.from_data(name), {"train_s": 95.0}).missed == ()
+
+
+def test_a_range_ends_where_its_knob_does():
+    fast = calibrate(SLIME, {"generate_s": 1e-3}).knobs[0]
+    assert (fast.knob, fast.value, fast.high) == ("decode_efficiency", pytest.approx(1.0), pytest.approx(1.0))
+    alone = calibrate(SLIME, {"trainer_wait_ratio": 0.99}).knobs[0]
+    assert alone.low >= 1
+
+
+def test_one_point_of_a_curve_is_met_near_the_beginning_and_fixes_neither_of_its_knobs():
+    found = calibrate(SLIME, {"decode_curve": "16: 910"})
+    assert found.missed == ()
+    assert found.residuals[0].fitted == pytest.approx(910, rel=1e-4)  # a valley is left by thirty rounds at most
+    assert [each.spread for each in found.knobs] == [math.inf, math.inf]
+    # 910 at 16 is an eighth of what a fast engine gives: neither knob has to leave for the end of its range
+    assert found.values["decode_overhead_s"] > SLIME.decode_overhead_s / 100
+
+
+@pytest.mark.parametrize(
+    ("word", "spread"),
+    [
+        ("train_s=95 +- 1.9", 0.02), ("train_s=95+-2%", 0.02), ("trainer_wait_ratio=0.3 +- 0.01", 0.01),
+        ("decode_curve=16: 910, 100: 2400 +- 1%", 0.01),
+    ],
+)  # fmt: skip
+def test_a_word_of_the_command_line_may_end_in_its_spread(word, spread):
+    (given,) = _measured([word]).values()
+    assert given.spread == pytest.approx(spread)
+
+
+@pytest.mark.parametrize("word", ["train_s=95 +- x", "train_s=95 +- 0", "train_s=95 +- inf", "decode_curve=1: 90 +- 3",
+                                  "trainer_wait_ratio=0.3 +- 2%"])  # fmt: skip
+def test_a_spread_that_is_none_is_refused_with_its_word(word):
+    with pytest.raises(ValueError, match="the spread"):
+        _measured([word])
+
+
+def test_a_wait_ratio_of_nothing_is_met_by_no_more_slots_than_it_takes():
+    slots = calibrate(SLIME, {"trainer_wait_ratio": 0.0}).scenario.concurrency
+    assert solve(dataclasses.replace(SLIME, concurrency=slots)).trainer_wait_ratio == pytest.approx(0, abs=1e-3)
+    assert solve(dataclasses.replace(SLIME, concurrency=int(0.95 * slots))).trainer_wait_ratio > 0.01
+
+
+def test_a_curve_may_say_its_own_spread():
+    curve = "16: 910, 100: 2400"
+    usual, exact = (
+        calibrate(SLIME, {"decode_curve": Measured(value=curve, spread=spread)}) for spread in (0.05, 0.005)
+    )
+    for narrow, wide in zip(exact.knobs, usual.knobs, strict=True):
+        assert narrow.spread == pytest.approx(wide.spread / 10, rel=1e-3)
+    with pytest.raises(ValueError, match="spread=0 of decode_curve must be"):
+        calibrate(SLIME, {"decode_curve": Measured(value=curve, spread=0.0)})
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.05])
+def test_ranges_hold_the_truth_about_as_often_as_they_say(noise):
+    """The 68 % range of each knob over noisy repeats; three binomial deviations of 100 repeats are 14 points."""
+    truth = dataclasses.replace(SLIME, decode_efficiency=0.3, mfu=0.09, weight_sync_s=3.0)
+    exact, draws = measured_of(truth, "generate_s", "train_s", "sync_s"), np.random.default_rng(3)
+    held = dict.fromkeys(("decode_efficiency", "mfu", "weight_sync_s"), 0)
+    for _ in range(100):
+        noisy = {
+            name: Measured(value=value * math.exp(noise * draws.standard_normal()), spread=noise)
+            for name, value in exact.items()
+        }
+        for each in calibrate(SLIME, noisy).knobs:
+            held[each.knob] += each.low <= getattr(truth, each.knob) <= each.high
+    assert all(54 <= count <= 82 for count in held.values()), held
+
+
+def test_a_simulated_range_comes_from_simulated_slopes():
+    """A run that never waits trains at the trainer's pace: simulated, it says little of decoding, and the range says so."""
+    busy = dataclasses.replace(Scenario.from_data("prime-rl-qwen3-235b"), mfu=0.084, weight_sync_s=3.0)
+    truth = dataclasses.replace(busy, decode_efficiency=1.3 * busy.decode_efficiency)
+    found = outcome(truth, "simulated")
+    measured = {name: read(found, name) for name in ("generate_s", "train_s")}
+    knob = calibrate(busy, measured, solver="simulated").knobs[0]
+    assert knob.low <= truth.decode_efficiency <= knob.high
+    assert knob.spread > 0.1  # by the closed form's slopes it would be 0.07

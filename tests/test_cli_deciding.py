@@ -12,6 +12,7 @@ from simulation_toys import toy
 from rlqueue import Scenario, simulate
 from rlqueue.cli import main
 from rlqueue.simulation import lumped
+from rlqueue.uncertainty import simulated_bands
 
 
 @pytest.fixture
@@ -91,6 +92,64 @@ def test_sensitivity_reads_the_ranges_of_a_scenario_file(capsys, tmp_path):
     assert bars["mfu"]["kind"] == "assumed"
 
 
+def test_solve_with_bands_is_solve_and_the_bands_of_sensitivity(capsys):
+    asked = ("slime-qwen3-235b", "--range", "mfu=0.1..0.11", "--samples", 64, "--level", 0.8)
+    plain = answer(capsys, "solve", "slime-qwen3-235b")
+    found = answer(capsys, "solve", *asked, "--band")
+    assert plain.items() <= found.items()
+    other = answer(capsys, "sensitivity", *asked)
+    for name in ("bands", "ranges", "level", "samples", "refused"):
+        assert found[name] == other[name]
+    for band in found["bands"]:
+        assert band["kind"] == "closed form"
+        assert band["value"] == plain[band["quantity"]]
+        assert band["low"] <= band["median"] <= band["high"]
+    known = {each["knob"]: each for each in found["ranges"]}
+    assert (known["mfu"]["kind"], known["tool_call_s"]["kind"]) == ("given", "assumed")
+    assert main(["solve", *map(str, asked), "--band", "--only-given"]) == 0
+    told = capsys.readouterr().out
+    band = next(each for each in found["bands"] if each["quantity"] == "trainer_wait_ratio")
+    line = next(line for line in told.splitlines() if line.startswith("trainer_wait_ratio"))
+    assert f"{band['value']:.4f}" in line
+    assert " to " in line
+    assert "closed form; 80% of 64 samples lie between" in told
+    assert "Over: mfu 0.1..0.11." in told
+
+
+def test_simulate_with_bands_is_the_run_and_bands_over_ranges_and_seeds(capsys):
+    asked = ("simulate", "slime-qwen3-235b", "--seed", 1, "--steps", 12)
+    plain = answer(capsys, *asked)
+    found = answer(capsys, *asked, "--band", "--samples", 8)
+    del plain["seconds"]
+    assert plain.items() <= found.items()
+    for band in found["bands"]:
+        assert (band["kind"], band["value"]) == ("simulated", plain[band["quantity"]])
+    library = simulated_bands(Scenario.from_data("slime-qwen3-235b"), samples=8, seed=1, steps=12)
+    expected = {band.quantity: (band.low, band.high) for band in library.rows}
+    assert {band["quantity"]: (band["low"], band["high"]) for band in found["bands"]} == expected
+    chance = answer(capsys, *asked, "--band", "--samples", 8, "--only-given")
+    assert chance["ranges"] == []
+    wide, narrow = (
+        next(band for band in each["bands"] if band["quantity"] == "usd_per_mtok") for each in (found, chance)
+    )
+    assert 0 < narrow["high"] - narrow["low"] < wide["high"] - wide["low"]
+
+
+def test_bands_of_an_unlimited_knob_are_json(capsys):
+    found = answer(
+        capsys, "sensitivity", "slime-qwen3-235b", "--range", "sandbox_cap=50..500", "--only-given", "--samples", 8
+    )
+    assert found["tornado"][0]["value"] is None
+
+
+def test_a_bad_range_in_a_file_is_refused_even_where_no_band_is_asked_for(capsys, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('based_on = "slime-qwen3-235b"\n[ranges]\nmfu = [0.2, 0.1]\n', encoding="utf-8")
+    for command in ("solve", "sensitivity"):
+        assert main([command, str(file)]) == 2
+        assert "range of mfu: low=0.2 must be < high=0.1" in capsys.readouterr().err
+
+
 def test_sweep_writes_a_table_and_resumes_it(capsys, small, tmp_path):
     out = tmp_path / "sweep.parquet"
     asked = (
@@ -132,6 +191,11 @@ def test_sweep_writes_a_table_and_resumes_it(capsys, small, tmp_path):
         (["plan", "slime-qwen3-235b", "--max-wait=-1"], "max_wait_ratio=-1.0 must be a number >= 0"),
         (["sensitivity", "slime-qwen3-235b", "--range", "mfu"], "must have the form KNOB=LOW..HIGH"),
         (["sensitivity", "slime-qwen3-235b", "--only-given"], "no input has a range"),
+        (["solve", "slime-qwen3-235b", "--band", "--only-given"], "no input has a range"),
+        (["solve", "slime-qwen3-235b", "--range", "mfu=0.1..0.2"], "belong to --band, which is not given"),
+        (["solve", "slime-qwen3-235b", "--band", "--range", "mfu=0.1..2"], "range of mfu, end 2: mfu=2 must be <= 1"),
+        (["solve", "slime-qwen3-235b", "--band", "--range", "schedule=1..2"], "'partial-rollout' is no number"),
+        (["simulate", "slime-qwen3-235b", "--band", "--level", "1"], "level=1.0 must be > 0 and < 1"),
         (["sensitivity", "slime-qwen3-235b", "--quantity", "wait"], "quantity='wait' is not known"),
         (["sweep", "slime-qwen3-235b", "--axis", "mfu", "--out", "x.parquet"], "must have the form knob=a,b,c"),
         (["sweep", "slime-qwen3-235b", "--out", "x.csv"], r"must end in .parquet"),

@@ -10,9 +10,11 @@ from test_explorer import text
 
 from rlqueue.app import compare_words, share
 from rlqueue.app import page as parts
-from rlqueue.app.banded import band_of, banded
+from rlqueue.app.banded import band_of, banded, words
+from rlqueue.app.banded_way import known_way
 from rlqueue.app.compare import Compare, read
 from rlqueue.app.compare_figures import figures
+from rlqueue.app.formats import whole_dollars
 from rlqueue.app.state import State, opened, with_value
 from rlqueue.presets import preset_names
 
@@ -128,7 +130,14 @@ def test_at_rest_there_are_several_seeds_and_bands(page, monkeypatch):
     assert "all runs done" in page._how.value
     band = band_of(page.shown[0].known, "usd_per_mtok")
     assert f"inputs ${band.low:.2f}–${band.high:.2f}" in cells(page, "Self-built")
-    assert "Ranges: 90%" in text(page._numbers.value)
+    waits = [each.trainer_wait_ratio for each in page.shown[0].found.simulated.points]
+    assert f"seeds {min(waits):.1%}–{max(waits):.1%}" in cells(page, "Trainer wait ratio")
+    whole = known_way(page.shown[0].state).whole.of("usd")
+    assert f"inputs {whole_dollars(whole.low)}–{whole_dollars(whole.high)}" in cells(page, "Whole run")
+    assert "inputs: 90% of 64 samples of the" in text(page._numbers.value)
+    for row in compare_words.ROWS:
+        if row.name != "Hosted":  # a list price has no band
+            assert "inputs " in cells(page, row.name)
 
 
 # Bands of the explorer's cards
@@ -143,8 +152,9 @@ def test_a_card_has_the_band_of_its_inputs_and_the_preset_s_fitted_knobs_are_nam
     band = found.of("trainer_wait_ratio")
     said = text(panels.cards(answer(state), "", found))
     assert f"inputs {band.low:.1%}–{band.high:.1%}" in said
-    assert said.count("inputs ") <= len(panels.BANDED)
-    assert compare_words.words(found).startswith("Ranges: 90%")
+    assert said.count("inputs ") == len(panels.merits(answer(state))) - 1 + 1  # all but the list price's, and the note
+    assert words(found).startswith("Ranges: 90%")
+    assert all(each.knob in words(found) for each in found.ranges)
 
 
 def test_a_number_that_no_input_moves_has_no_band():

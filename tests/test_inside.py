@@ -6,11 +6,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 from test_explorer import text
 
 from rlqueue import Scenario, simulate, solve
 from rlqueue.app import controls, inside, inside_panels, inside_shares
 from rlqueue.app import page as parts
+from rlqueue.app.banded import banded, of_inputs
 from rlqueue.app.inside import Inside, stamp
 from rlqueue.app.inside_figures import NAMES, figures
 from rlqueue.app.inside_runs import Shown, short, short_steps, slices
@@ -30,6 +32,7 @@ from rlqueue.app.state import State, opened
 from rlqueue.app.trust import reason
 from rlqueue.presets import preset_names
 from rlqueue.simulation import lumped
+from rlqueue.uncertainty import QUANTITIES
 
 EXACT = 1e-9
 
@@ -279,15 +282,40 @@ def test_what_was_simulated_is_said():
     assert "The full run: 20 steps" in text(inside_panels.simulated_words(shown(RUNS["partial rollout"]), 1))
 
 
-def test_the_cards_hold_both_solvers_and_their_difference():
-    found = shown(RUNS["partial rollout"])
-    said, run, closed = text(inside_panels.cards(found)), found.run.operating_point, found.closed
+def test_the_cards_hold_both_solvers_their_difference_and_how_far_they_may_be_off():
+    state = opened("verl-qwen3-235b-c96")
+    found, known = shown(RUNS["partial rollout"]), banded(state)
+    said, run, closed = text(inside_panels.cards(found, known)), found.run.operating_point, found.closed
     for pair in inside_panels.PAIRS:
         a, b = getattr(run, pair.field), getattr(closed, pair.field)
-        words = (
-            f"{pair.shown(a)} simulated {pair.shown(b)} closed form {pair.unit} {inside_panels.difference(pair, a, b)}"
-        )
-        assert words in said
+        apart = inside_panels.difference(pair, a, b)
+        assert f"{pair.name} {pair.shown(a)} simulated {pair.unit} {pair.shown(b)} closed form {apart} chance " in said
+        if pair.field in QUANTITIES:
+            assert of_inputs(known, pair.field, pair.shown).words in said
+    assert "with a confidence of 90%, from 10 parts of this one run" in said
+
+
+def test_a_short_run_says_that_its_chance_is_not_known():
+    seen = text(inside_panels.cards(shown(RUNS["partial rollout"], full=False)))
+    assert seen.count("chance unknown") == len(inside_panels.PAIRS)
+
+
+@pytest.mark.parametrize("pair", inside_panels.PAIRS, ids=lambda pair: pair.field)
+def test_what_a_mean_is_made_of_makes_the_run_s_own_mean(run, pair):
+    above, below = inside_panels.batched(shown(run), pair.field)
+    assert above.sum() / below.sum() == pytest.approx(getattr(run.operating_point, pair.field), rel=1e-9, abs=1e-9)
+
+
+def test_the_chance_of_a_mean_holds_what_other_seeds_give():
+    """About ninety of a hundred intervals hold the truth; of waits more, since a short one follows a long one."""
+    runs = [shown(made(seed=seed, steps=100)) for seed in range(20)]
+    held = {}
+    for pair in inside_panels.PAIRS:
+        means = [getattr(each.point, pair.field) for each in runs]
+        half = [student.ppf(0.95, inside_panels.BATCHES - 1) * inside_panels.error(each, pair.field) for each in runs]
+        held[pair.field] = np.mean(np.abs(means - np.mean(means)) <= np.array(half) + 1e-9)
+    assert min(held.values()) > 0.75
+    assert np.mean([held[field] for field in ("step_s", "rollout_s", "queued_groups")]) < 0.99
 
 
 def test_a_difference_is_in_points_for_a_share_and_in_percent_for_the_rest():
@@ -321,7 +349,7 @@ def because(name):
 def test_the_chance_error_is_about_the_spread_of_the_wait_over_seeds():
     runs = [made(seed=seed, steps=40) for seed in range(12)]
     spread = np.std([run.operating_point.trainer_wait_ratio for run in runs], ddof=1)
-    errors = [inside_panels.chance(shown(run)) for run in runs]
+    errors = [inside_panels.error(shown(run), "trainer_wait_ratio") for run in runs]
     assert 0.4 * spread < np.mean(errors) < 2.5 * spread
 
 

@@ -8,8 +8,11 @@ from threading import Event
 import numpy as np
 import pytest
 from simulation_toys import toy
+from test_explorer import text
 
 from rlqueue.app import plan_panels, plan_work
+from rlqueue.app.banded import of_inputs
+from rlqueue.app.origins import kind_tag
 from rlqueue.app.plan import Planned, gpus_on_offer, trainers_on_offer
 from rlqueue.app.plan_figures import EMPTY, NAMES, figures
 from rlqueue.app.plan_paste import said
@@ -33,10 +36,10 @@ ASKED = Asked(
 @pytest.fixture(scope="module")
 def made():
     found = make(ASKED, Event(), lambda *_: None)
-    bars = found.bars or plan_work.tornado(
-        found.plan.best.scenario, [Range(knob="mfu", low=1e-6, high=2e-6)], "usd_per_mtok"
+    best, ranges = found.plan.best.scenario, [Range(knob="mfu", low=1e-6, high=2e-6)]  # a toy has none of its own
+    return dataclasses.replace(
+        found, bars=plan_work.tornado(best, ranges, "usd_per_mtok"), bands=plan_work.bands(best, ranges, 16)
     )
-    return dataclasses.replace(found, bars=bars)
 
 
 def test_figures_draw_the_plan_s_own_numbers(made):
@@ -46,8 +49,10 @@ def test_figures_draw_the_plan_s_own_numbers(made):
     plan = next(trace for trace in drawn["frontier"]["data"] if trace["name"] == "plan")
     assert (plan["x"], plan["y"]) == ([best.answers["staleness_versions"]], [best.value])
     heat, star = drawn["splits"]["data"]
-    assert star["x"][0] in heat["x"]
-    assert star["y"][0] in heat["y"]
+    for axis, mark in (("x", star["x"][0]), ("y", star["y"][0])):
+        order = drawn["splits"]["layout"][f"{axis}axis"]["categoryarray"]
+        assert {mark, *heat[axis]} == set(order)  # a plan between two rows of the map has one of its own
+        assert sorted(order, key=float) == order
     forest = [place for trace in drawn["options"]["data"] for place in trace["y"]]
     assert len(forest) == len(set(forest))
     assert sorted(forest) == sorted(drawn["options"]["layout"]["yaxis"]["categoryarray"])
@@ -80,6 +85,20 @@ def test_the_words_and_tables_say_the_plan_and_every_option(made):
         assert f"{option.scenario.trainer_gpus} : {option.scenario.generator_gpus}" in tables
     assert "rlq-here" in tables
     assert made.bars[0].knob in plan_panels.sure(made)
+
+
+def test_the_cards_say_what_the_plan_comes_to_and_how_far_that_may_be_off(made):
+    seen, best = text(plan_panels.cards(made)), made.plan.best
+    low, high = (plan_panels._number(each) for each in (best.low, best.high))
+    assert f"seeds {low} throughout" in seen if low == high else f"seeds {low}–{high}" in seen
+    band = made.bands.of("usd_per_mtok")
+    assert band.low < band.high
+    assert f"inputs {plan_panels._number(band.low)}–{plan_panels._number(band.high)}" in seen
+    for _, field, shown, _, _ in plan_panels.ANSWERS[1:]:
+        assert f"{shown(best.answers[field])}" in seen
+        assert of_inputs(made.bands, field, shown).words in seen
+    assert plan_panels.cards(made).count(kind_tag("simulated")) == len(plan_panels.ANSWERS)
+    assert plan_panels.cards(None) == ""
 
 
 def test_the_plan_is_said_in_the_words_of_every_framework(made):

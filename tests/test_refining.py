@@ -11,6 +11,7 @@ from rlqueue import solve
 from rlqueue.app import panels, trust, way_words
 from rlqueue.app.answers import answer
 from rlqueue.app.banded import known
+from rlqueue.app.banded_way import known_way
 from rlqueue.app.bending import bent
 from rlqueue.app.explorer import Explorer
 from rlqueue.app.figures import figures
@@ -165,7 +166,9 @@ def test_a_page_cancels_what_it_had_begun_and_begins_anew():
     page = asyncio.run(dragged())
     assert page._found.simulated.fidelity.seeds == SEEDS
     assert "all runs done" in page._how.value
-    assert page._cards.value == panels.cards(page._found, way_words.card(page._way), known(page._found.state))
+    whole = way_words.card(page._way, known_way(page.state))
+    assert page._cards.value == panels.cards(page._found, whole, known(page._found.state))
+    assert "&nbsp;" not in page._cards.value  # every band is there
 
 
 # Which of the two to believe

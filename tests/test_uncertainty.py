@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulation_toys import toy
 
-from rlqueue import Scenario, cost, solve
+from rlqueue import Scenario, cost, simulate, solve
 from rlqueue.presets import preset, preset_names
 from rlqueue.provenance import KINDS, table
 from rlqueue.ranges import Range, default_ranges, file_ranges, given_range, moved, with_given
@@ -183,3 +183,47 @@ def test_every_quantity_is_one_of_a_run_or_its_bill():
         bands(SLIME, level=1)
     with pytest.raises(ValueError, match="samples=0 must be"):
         bands(SLIME, samples=0)
+
+
+def test_bands_of_a_run_that_moves_are_of_its_settled_part():
+    """The hosted price follows the mix of tokens, which drift moves."""
+    longer = dataclasses.replace(SLIME, drift_law="linear", drift_steps=20, drift_length_factor=1.5)
+    run = simulate(longer, seed=0, steps=24)
+    found = simulated_bands(longer, (), samples=1, steps=24)
+    assert found.of("hosted_usd_per_mtok").value == cost(run.settled, run.operating_point).hosted_usd_per_mtok
+    assert found.of("hosted_usd_per_mtok").value != cost(longer, run.operating_point).hosted_usd_per_mtok
+
+
+def test_a_knob_without_a_limit_goes_to_both_ends_of_its_range():
+    """No create rate limits the preset; one sandbox in a hundred seconds makes its steps cost more."""
+    (bar,) = tornado(SLIME, [given_range(SLIME, "sandbox_creates_per_s", "0.01..1")])
+    assert (bar.low, bar.high) == (0.01, 1.0)
+    slow = dataclasses.replace(SLIME, sandbox_creates_per_s=0.01)
+    assert bar.at_low == cost(slow, solve(slow)).usd_per_mtok > bar.at_value
+
+
+def test_whole_numbers_stay_whole_in_parts_as_well():
+    assert moved(SLIME, {"node.gpus_per_server": 7.6}).node.gpus_per_server == 8
+    assert moved(SLIME, {"concurrency": 255.6}).concurrency == 256
+
+
+def test_ranges_of_a_part_s_fields_may_stand_in_a_table_of_their_own(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'based_on = "slime-qwen3-235b"\n[ranges.node]\nusd_per_kwh = [0.05, 0.12]\n[ranges.hosted_price]\n'
+        "train_usd_per_mtok = {sigma = 0.1}\n", encoding="utf-8",
+    )  # fmt: skip
+    found = {each.knob: each for each in file_ranges(file, Scenario.from_file(file))}
+    assert (found["node.usd_per_kwh"].low, found["node.usd_per_kwh"].high) == (0.05, 0.12)
+    assert found["hosted_price.train_usd_per_mtok"].law == "normal"
+
+
+def test_a_price_of_power_gives_the_cost_its_share_by_hand():
+    """1 kWh more a GPU-hour's worth of power: kW * PUE * utilisation / GPUs of a server, over the tokens of an hour."""
+    ends = [Range(knob="node.usd_per_kwh", low=0.0, high=1.0)]
+    (bar,) = tornado(SLIME, ends)
+    node = SLIME.node
+    kwh_per_gpu_hour = node.kw_per_server * node.pue_ratio * node.utilisation_ratio / node.gpus_per_server
+    gpus = SLIME.trainer_gpus + SLIME.generator_gpus
+    mtok_per_hour = solve(SLIME).trained_tokens_per_s * 3600 / 1e6
+    assert bar.swing == pytest.approx(kwh_per_gpu_hour * gpus / mtok_per_hour)

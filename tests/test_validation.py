@@ -1,7 +1,10 @@
 """Published runs: what is predicted was never seen, a case is a file, and the levels that the model reaches are held."""
 
+import copy
 import dataclasses
 import json
+import math
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,8 +13,9 @@ from rlqueue.cli import main
 from rlqueue.measures import MEASURES, outcome
 from rlqueue.provenance import Quantity, table
 from rlqueue.validation import Validation, case_from_file, cases, protocol, validate
-from rlqueue.validation.cases import TOP
+from rlqueue.validation.cases import TOP, case_from_values
 from rlqueue.validation.protocol import AIMS, BESIDE, CALIBRATED, LEFT_OUT, PREDICTED, result
+from rlqueue.validation.report import lines
 
 CASES = {case.name: case for case in cases()}
 TOY = """
@@ -50,6 +54,21 @@ published = 1.5
 [[rankings]]
 quantity = "train_s"
 rows = ["few", "many", "most"]
+"""
+
+
+RANKS = """
+title = "only ranks"
+source = { title = "mine" }
+scenario = { based_on = "slime-qwen3-235b" }
+rankings = [{ quantity = "step_s", rows = ["more", "less"], in_order = true }]
+[[rows]]
+key = "less"
+measured = {}
+[[rows]]
+key = "more"
+changes = { concurrency = 512 }
+measured = {}
 """
 
 
@@ -377,3 +396,119 @@ def test_every_measure_has_a_unit_and_a_meaning():
         assert measure.unit, name
         assert measure.meaning, name
         assert not (measure.share and name.endswith("_s"))
+
+
+SHAPES = (None, True, -1, math.nan, math.inf, "", "x", [], {}, [1], [{}], [None], [["eta 0"]], {"a": 1}, {"value": None},
+          {"value": [1]}, {"value": 1, "kind": ["x"]}, {"value": 1, "source": 4}, {"eta 0": [1]}, {"key": 3})  # fmt: skip
+
+
+def _places(value, place=()):
+    if place:
+        yield place
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inner:
+        yield from _places(each, (*place, key))
+
+
+def test_whatever_stands_in_a_case_file_is_read_or_refused_by_the_case_s_name():
+    whole = tomllib.loads(DOCS.split("```toml")[1].split("```")[0])
+    refused = []
+    for place in _places(whole):
+        for shape in SHAPES:
+            changed = copy.deepcopy(whole)
+            inner = changed
+            for key in place[:-1]:
+                inner = inner[key]
+            inner[place[-1]] = shape
+            try:
+                case_from_values(changed, "odd")
+            except ValueError as error:
+                refused.append(str(error))
+    assert len(refused) > 1000
+    assert [words for words in refused if not words.startswith("case odd: ")] == []
+
+
+def test_a_refusal_names_the_file_and_which_of_several_tables(tmp_path):
+    text = TOY + '[[speedups]]\nof = "most"\nover = "few"\npublished = -1\n'
+    with pytest.raises(
+        ValueError, match=rf"case file {tmp_path}/toy.toml: speedups: number 2: published=-1 must be a finite"
+    ):
+        toy(tmp_path, text)
+
+
+def test_a_speed_up_may_be_of_a_rate_or_a_cost(tmp_path):
+    """The better of two by its own measure: more tokens a second, fewer dollars; a share has no speed-up."""
+    text = RANKS + '[[speedups]]\nof = "more"\nover = "less"\npublished = 2\nquantity = "which"\n'
+    ratios = []
+    for quantity in ("step_s", "trained_tokens_per_s", "usd_per_mtok"):
+        found = result(toy(tmp_path, text.replace("which", quantity)), "closed form")
+        ratios += [each.predicted for each in found.comparisons if each.quantity == "speedup_ratio"]
+    # One batch, one price, one number of GPUs: all three are the same ratio
+    assert ratios[0] > 1.05
+    assert ratios == pytest.approx([ratios[0]] * 3, rel=1e-9)
+    for other in ("trainer_wait_ratio", "wait_s"):
+        with pytest.raises(ValueError, match=f"quantity='{other}' is not known"):
+            toy(tmp_path, text.replace("which", other))
+
+
+@pytest.mark.parametrize("other", ["trained_samples_per_s", "trained_tokens_per_s_per_gpu", "run_h"])
+def test_a_row_with_only_throughput_has_the_error_of_the_step_time_it_stands_for(tmp_path, other):
+    case = toy(tmp_path, TOY)
+    row = next(each for each in case.rows if each.key not in case.calibrating)
+    point = outcome(row.scenario, "closed form")
+    scenario = row.scenario
+    gpus = scenario.trainer_gpus + scenario.generator_gpus
+    published = {
+        "trained_samples_per_s": scenario.samples_per_step / point.point.step_s,
+        "trained_tokens_per_s_per_gpu": point.point.trained_tokens_per_s / gpus,
+        "run_h": scenario.training_steps * point.point.step_s / 3600,
+    }[other]
+    # A rate that is published a quarter higher is a step a fifth shorter; hours a quarter longer
+    fact = dataclasses.replace(next(iter(row.measured.values())), value=1.25 * published)
+    only = dataclasses.replace(
+        case, rows=[dataclasses.replace(row, measured={other: fact})], fits=(), speedups=(), rankings=()
+    )
+    validation = Validation(results=[result(only, "closed form")])
+    expected = 0.2 if other == "run_h" else 0.25
+    assert validation.summary()["median_error_step"] == pytest.approx(expected, rel=1e-9)
+    assert validation.summary()["predicted_rows"] == 1
+
+
+def test_rows_that_are_only_ranked_are_predicted_rows(tmp_path):
+    found = Validation(results=[result(toy(tmp_path, RANKS), "closed form")]).summary()
+    assert (found["predicted_rows"], found["rankings_right"]) == (2, 1.0)
+    assert found["median_error_step"] is None
+
+
+def test_what_the_closed_form_cannot_say_is_named(tmp_path):
+    text = RANKS.replace('"step_s"', '"staleness_p95"').replace("measured = {}", "measured = { staleness_p99 = 3 }", 1)
+    case = toy(tmp_path, text)
+    closed, run = result(case, "closed form"), result(case, "simulated")
+    assert len(closed.not_compared) == 3
+    assert closed.not_compared[0] == "less: staleness_p99 is simulated only, and this is the closed form"
+    assert any(closed.not_compared[0] in line for line in lines(closed))
+    assert run.not_compared == ()
+    assert [each.quantity for each in run.comparisons] == ["staleness_p99"]
+
+
+def test_a_calibration_that_misses_its_measure_says_so(tmp_path):
+    text = RANKS.replace("measured = {}", "measured = { generate_s = 0.001 }", 1) + (
+        '[[calibrations]]\nrows = { less = ["generate_s"] }\nfit = ["decode_efficiency"]\n'
+    )
+    assert any("generate_s of 0.001 s is not met" in line for line in lines(result(toy(tmp_path, text), "closed form")))
+
+
+def test_a_folder_of_cases_is_validated_and_two_of_one_name_are_not(tmp_path, capsys):
+    for folder, name in (("a", "first"), ("a", "second"), ("b", "first")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / f"{name}.toml").write_text(RANKS)
+    words = ["validate", "--solver", "closed form", "--json", "--case"]
+    assert main([*words, str(tmp_path / "a"), "--case", str(tmp_path / "a/first.toml")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["cases"], list(found["by_case"])) == (2, ["first", "second"])
+    assert {"predicted_rows", "median_error_step", "median_error_wait_points", "rankings_right"} <= set(found)
+    assert main([*words, str(tmp_path / "a"), "--case", str(tmp_path / "b")]) == 2
+    assert "answers are kept by name, rename one" in capsys.readouterr().err
+    (tmp_path / "none").mkdir()
+    assert main([*words, str(tmp_path / "none")]) == 2
+    assert "holds no file that ends in .toml" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """The page "your run" without a browser: what is dropped, pasted or sent is read, refused or ignored, and stays in memory."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -7,18 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 from log_shapes import SHAPES, as_console, as_csv, as_json_lines, prime_orchestrator, prime_trainer
+from scipy.stats import ttest_1samp
 from test_diagnosis import log_of, slower
 from test_explorer import text
 
 from rlqueue import Scenario
 from rlqueue.app import drop as dropping
 from rlqueue.app import your_run_words as words
+from rlqueue.app.banded import of_inputs
 from rlqueue.app.drop import Drop
+from rlqueue.app.formats import seconds
 from rlqueue.app.guard import status_line
+from rlqueue.app.origins import kind_tag
 from rlqueue.app.your_run import LONGEST_TEXT, YourRun, stamp
 from rlqueue.app.your_run_figures import MOST_BARS, figures
 from rlqueue.app.your_run_found import EXAMPLE, Given, added, example, found
 from rlqueue.frameworks import frameworks
+from rlqueue.uncertainty import QUANTITIES
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -92,6 +98,46 @@ def test_a_published_run_stands_for_the_configuration(page):
     assert "concurrency" in page._parts["moves"].value
     predicted = next(trace for trace in figures(page.found)["times"]["data"] if trace["name"] == "step as predicted")
     assert predicted["y"] == pytest.approx(page.found.measured.steady["step_s"].to_numpy(), rel=1e-3)
+
+
+def test_a_measured_mean_has_the_band_of_its_chance_by_student_s_law(page):
+    steady = page.found.measured.steady["step_s"].to_numpy()
+    low, high = ttest_1samp(steady, 0.0).confidence_interval(0.9)
+    seen = text(page._parts["cards"].value)
+    spread = f"±{seconds(steady.std(ddof=1))} between steps"
+    assert f"Step {seconds(steady.mean())} measured {len(steady)} steps, {spread}" in seen
+    assert f"chance {seconds(low)}–{seconds(high)}" in seen
+    assert page._parts["cards"].value.count(kind_tag("measured")) == seen.count("chance ")
+    assert "inputs" not in seen  # there is no model beside it
+
+
+def test_the_model_beside_a_mean_has_the_band_of_what_was_assumed_and_of_the_fit(page):
+    scenario = Scenario.from_data("prime-rl-qwen3-235b")
+    send(page, "run.jsonl", log_of(slower(scenario)).encode())
+    page._preset.value = "prime-rl-qwen3-235b"
+    diagnosis, of = page.found.diagnosis, {each.knob: each for each in page.found.bands.ranges}
+    fitted = [each for each in diagnosis.calibration.knobs if 1e-9 < each.spread < math.inf]
+    assert {each.knob for each in of.values() if each.kind == "calibrated"} >= {each.knob for each in fitted}
+    for each in fitted:
+        wide = math.log(of[each.knob].high / of[each.knob].low)
+        assert wide == pytest.approx(12**0.5 * each.spread)  # of an even law with that standard deviation
+    assert not set(of) & set(diagnosis.taken)
+    shown = [
+        each for each in diagnosis.comparisons if not each.fitted and each.quantity in {*words.SHOWN} & {*QUANTITIES}
+    ]
+    assert shown
+    for each in shown:
+        band = of_inputs(page.found.bands, each.quantity, words.SHOWN[each.quantity][1])
+        assert band.words.startswith("inputs ")
+        assert band.words in text(page._parts["cards"].value)
+
+
+def test_what_a_configuration_leaves_to_be_assumed_has_a_range(page):
+    send(page, "run.toml", (CONFIGS / "prime_rl_head.toml").read_bytes())
+    assumed = {fact.knob for fact in page.found.reading.facts if fact.origin == "assumed"}
+    of = {each.knob for each in page.found.bands.ranges}
+    assert of
+    assert of <= assumed
 
 
 def test_a_configuration_that_names_an_unknown_llm_asks_for_one(page):

@@ -15,6 +15,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from rlqueue.app import against, controls, page_table, share, way_words
+from rlqueue.app.banded_way import banded_way, known_way
 from rlqueue.app.board import Board
 from rlqueue.app.controls import Control
 from rlqueue.app.guard import guarded, status_line
@@ -49,7 +50,7 @@ class Along:
     knobs: Sequence[Control] = ()
     minor: Sequence[Control] = ()
     more: Sequence[Control] = ()
-    cards: Sequence[way_words.Card] = ()
+    cards: Sequence[way_words.Number] = ()
     published: Sequence[against.Series] = ()
 
     def __init__(self, state: State | None = None) -> None:
@@ -151,10 +152,14 @@ class Along:
         self.rest.begin(self._longer)
 
     async def _longer(self) -> None:
-        await walk(self.state.scenario, self.seed, self._walked)
-        await asyncio.sleep(0)
+        """The simulated run, and beside it the bands: its compiled loop leaves the interpreter to them."""
+        await asyncio.gather(walk(self.state.scenario, self.seed, self._walked), self._banded())
         await self.further()
         self.how.value = way_words.how(self.walked, "done")
+
+    async def _banded(self) -> None:
+        await banded_way(self.state)
+        self._numbers()
 
     def _walked(self, walked: Walked) -> None:
         self.walked = walked
@@ -194,11 +199,15 @@ class Along:
 
     def draw(self, progress: str = "") -> None:
         """Bring numbers and figures to the step that is looked at, and to what was simulated so far."""
-        self.numbers.value = way_words.cards(self.cards, self.way, self.walked, self.step)
+        self._numbers()
         self.verdict.value = way_words.verdict(self.way, self.walked)
-        self.whole.value = way_words.whole(self.way, self.walked)
         self.how.value = way_words.how(self.walked, progress)
         self.plots.update(self.figures(), stamp=self.stamp)
+
+    def _numbers(self) -> None:
+        bands = known_way(self.state)
+        self.numbers.value = way_words.cards(self.cards, self.way, self.walked, self.step, bands)
+        self.whole.value = way_words.whole(self.way, self.walked, bands)
 
     @property
     def stamp(self) -> str:

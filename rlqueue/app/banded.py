@@ -1,14 +1,17 @@
-"""Bands of a state's headline numbers: how far they may be off, for what its inputs are known to."""
+"""Bands of a state's headline numbers: how far they may be off, for what its inputs are known to, and by chance."""
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from html import escape
 
+from rlqueue.app.cards import Span
 from rlqueue.app.state import State
 from rlqueue.ranges import default_ranges
 from rlqueue.scenario import Scenario
-from rlqueue.uncertainty import Band, Bands, bands
+from rlqueue.uncertainty import LEVEL, Band, Bands, bands
 
 SAMPLES = 64
 """Samples of the inputs: 0.1 s of a core."""
@@ -48,3 +51,58 @@ def words(found: Bands | None) -> str:
         return "No input of this run has a range: all were printed, or set here."
     names = ", ".join(each.knob for each in found.ranges)
     return f"Ranges: {found.level:.0%} of {found.samples} samples over what is assumed or fitted ({escape(names)})."
+
+
+def note(found: Bands | None) -> str:
+    """The same without the names, for a line below cards that is there from the beginning."""
+    if found is None:
+        return "inputs: how far a number may be off for what its inputs are known to; computed when the hand rests."
+    if not found.ranges:
+        return "inputs: none has a range, since all were printed, or set here."
+    return (
+        f"inputs: {found.level:.0%} of {found.samples} samples of the {len(found.ranges)} inputs that are assumed or fitted lie "
+        "there, by closed form."
+    )
+
+
+def of_inputs(found: Bands | None, quantity: str, shown: Callable[[float], str]) -> Span:
+    """How far a number may be off for what its inputs are known to, as a card says it; empty until that is known."""
+    if found is None:
+        return Span()
+    if not found.ranges:
+        return Span(words="inputs without a range", title=words(found))
+    band = next((each for each in found.rows if each.quantity == quantity), None)
+    if band is None or not math.isfinite(band.low + band.high):
+        return Span()
+    title = f"{words(found)} By closed form."
+    return between("inputs", shown(band.low), shown(band.high), title)
+
+
+def between(of: str, low: str, high: str, title: str) -> Span:
+    """A span from its ends as written."""
+    return Span(words=f"{of} {low} throughout" if low == high else f"{of} {low}–{high}", title=title)
+
+
+def of_seeds(values: Sequence[float], shown: Callable[[float], str]) -> Span:
+    """Lowest and highest of several simulated runs, each with draws of its own; empty for one."""
+    if len(values) < 2:
+        return Span()
+    return between("seeds", shown(min(values)), shown(max(values)), f"lowest and highest of {len(values)} seeds")
+
+
+def of_chance(
+    mean: float, error: float, count: int, shown: Callable[[float], str], *, of: str, least: float = 0.0
+) -> Span:
+    """How far a mean of some parts may be off by chance, by Student's t; of a single part nothing is known.
+
+    Args:
+        error: standard error of the mean, from the spread of the parts. count, of: how many parts, and what they are.
+        least: what no mean can be below.
+    """
+    from scipy.stats import t
+
+    if count < 2 or not math.isfinite(error):
+        return Span(words="chance unknown", title=f"one of {of} says nothing about the spread")
+    half = float(t.ppf(0.5 + 0.5 * LEVEL, count - 1)) * error
+    title = f"the mean, with a confidence of {LEVEL:.0%}, from the spread of {count} {of}"
+    return between("chance", shown(max(least, mean - half)), shown(mean + half), title)

@@ -19,6 +19,7 @@ from IPython.display import display
 from rlqueue.app import compare_words, controls, page_table, share
 from rlqueue.app.answers import Answer, answer
 from rlqueue.app.banded import Known, banded, known
+from rlqueue.app.banded_way import WayBands, banded_way, known_way
 from rlqueue.app.board import Board
 from rlqueue.app.compare_figures import figures
 from rlqueue.app.explorer import stamp
@@ -46,13 +47,14 @@ def page(states: Sequence[State] = ()) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Column:
-    """One scenario with what is known about it."""
+    """One scenario with what is known about it. ``known``, ``run``: bands of its point, and of its whole run."""
 
     letter: str
     state: State
     found: Answer
     way: Way
     known: Known | None
+    run: WayBands | None
 
     @property
     def name(self) -> str:
@@ -139,7 +141,8 @@ class Compare:
             await asyncio.sleep(0)
         for place, each in enumerate(self.shown):
             found = await loop.run_in_executor(workers(), banded, each.state.first)
-            self.columns[place] = dataclasses.replace(self.columns[place], known=found)
+            run = await banded_way(each.state)
+            self.columns[place] = dataclasses.replace(self.columns[place], known=found, run=run)
             self._show_numbers()
         self._how.value = compare_words.how(self.shown, done=True)
 
@@ -201,7 +204,14 @@ class Compare:
 
 def column(letter: str, state: State) -> Column:
     """A scenario answered by closed form and a short run, and its whole run."""
-    return Column(letter=letter, state=state, found=answer(state.first), way=way(state), known=known(state.first))
+    return Column(
+        letter=letter,
+        state=state,
+        found=answer(state.first),
+        way=way(state),
+        known=known(state.first),
+        run=known_way(state),
+    )
 
 
 def seeds(each: Column) -> Column:

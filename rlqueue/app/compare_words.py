@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from rlqueue.app.banded import band_of, words
+from rlqueue.app.banded import note, of_inputs, of_seeds
+from rlqueue.app.cards import NONE, inside
 from rlqueue.app.formats import count, dollars, duration, percent, ratio, seconds, whole_dollars
 from rlqueue.app.origins import kind_tag, written
 from rlqueue.app.state import value_of
+from rlqueue.cost import cost
 from rlqueue.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -45,6 +47,13 @@ class Row:
             found = getattr(column.found.point if closed else column.found.shown_point, self.field)
         return math.nan if found is None else float(found)
 
+    def seeds(self, column: Column) -> list[float]:
+        """What each seed gave."""
+        if self.of == "whole":
+            return []
+        scenario, points = column.found.state.scenario, column.found.simulated.points
+        return [getattr(cost(scenario, each) if self.of == "bill" else each, self.field) for each in points]
+
 
 ROWS = (
     Row(name="Trainer wait ratio", of="point", field="trainer_wait_ratio", shown=percent, share=True),
@@ -68,10 +77,8 @@ def numbers(columns: Sequence[Column], base: int) -> str:
     for row in ROWS:
         cells = "".join(_cell(row, each, columns[base], first=each is columns[base]) for each in columns)
         rows.append(f"<tr><th scope='row'>{escape(row.name)}</th>{cells}</tr>")
-    notes = "".join(
-        f"<li>{each.letter.upper()}: {words(each.known)}</li>" for each in columns if each.known is not None
-    )
-    notes = f'<ul class="rlq-small">{notes}</ul>' if notes else ""
+    notes = "".join(f"<li>{each.letter.upper()}: {escape(note(each.known))}</li>" for each in columns)
+    notes = f'<ul class="rlq-small"><li>seeds: lowest and highest of the simulated runs.</li>{notes}</ul>'
     return (
         '<div class="rlq-whole"><h3>Numbers</h3><div class="rlq-wide"><table>'
         f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{notes}</div>"
@@ -90,14 +97,17 @@ def _binding(columns: Sequence[Column]) -> str:
 def _cell(row: Row, column: Column, base: Column, *, first: bool) -> str:
     value, reference = row.value(column), row.value(base)
     if not math.isfinite(value):
-        return "<td>–</td>"
-    kind = (
-        "closed form" if row.of == "whole" else "list price" if row.name == "Hosted" else column.found.shown_point.kind
-    )
+        return f"<td>{NONE}</td>"
+    priced = row.name == "Hosted"  # a price list's, and nobody's model
+    kind = "closed form" if row.of == "whole" else "list price" if priced else column.found.shown_point.kind
     closed = row.value(column, closed=True)
     beside = f"<br><small>{row.shown(closed)} {kind_tag('closed form')}</small>" if kind == "simulated" else ""
-    band = band_of(column.known, row.field)
-    span = f'<br><small class="rlq-band">inputs {row.shown(band.low)}–{row.shown(band.high)}</small>' if band else ""
+    known = column.known if row.of != "whole" else None if column.run is None else column.run.whole
+    span = (
+        ""
+        if priced
+        else "".join(map(inside, (of_seeds(row.seeds(column), row.shown), of_inputs(known, row.field, row.shown))))
+    )
     return (
         f"<td><b>{row.shown(value)}{row.unit}</b> <em>{_times(row, value, reference, first=first)}</em> "
         f"{kind_tag(kind)}{beside}{span}</td>"

@@ -19,6 +19,7 @@ from IPython.display import display
 from rlqueue.app import controls, findings, moving_knobs, origins, page_table, panels, share, way_words
 from rlqueue.app.answers import Answer, answer
 from rlqueue.app.banded import banded, known
+from rlqueue.app.banded_way import banded_way, known_way
 from rlqueue.app.board import Board
 from rlqueue.app.figures import figures
 from rlqueue.app.guard import reported, status_line
@@ -102,6 +103,7 @@ class Explorer:
         found = self._found
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(workers(), banded, found.state)
+        self._whole.band(self._way, await banded_way(self.state))
         await refine(found, self._refined)
 
     def _refined(self, found: Answer, progress: float) -> None:
@@ -129,8 +131,9 @@ class Explorer:
         self._unfolded(found)
 
     def _numbers(self, found: Answer, progress: float | None = None) -> None:
-        self._cards.value = panels.cards(found, way_words.card(self._way), known(found.state))
-        self._lesser.value = panels.lesser(found)
+        bands = known(found.state)
+        self._cards.value = panels.cards(found, way_words.card(self._way, known_way(self.state)), bands)
+        self._lesser.value = panels.lesser(found, bands)
         self._verdict.value = panels.verdict_html(found)
         self._how.value = panels.how(found, progress)
         self._plots.update(figures(found), stamp=stamp(found.state.scenario))

@@ -16,6 +16,10 @@ def dollars(value: float) -> str:
     return f"${value:,.2f}"
 
 
+def per_mtok(value: float) -> str:
+    return f"{dollars(value)}/Mtok"
+
+
 def ratio(value: float) -> str:
     return f"{value:.2f}×"
 
@@ -30,6 +34,10 @@ def seconds(value: float) -> str:
 
 def count(value: float) -> str:
     return f"{value:,.0f}"
+
+
+def tokens(value: float) -> str:
+    return f"{count(value)} tokens"
 
 
 def rate(value: float) -> str:

@@ -13,12 +13,14 @@ import ipywidgets as widgets
 from IPython.display import display
 
 from rlqueue.app import controls, inside_panels, share
+from rlqueue.app.banded import banded, known
 from rlqueue.app.board import Board
 from rlqueue.app.guard import guarded, status_line
 from rlqueue.app.inside_figures import figures
 from rlqueue.app.inside_runs import Shown, short, slices
 from rlqueue.app.page import STATIC, AtRest, box, explained, page_box, slider
 from rlqueue.app.plot import Plots
+from rlqueue.app.runs import workers
 from rlqueue.app.sharing import Sharing
 from rlqueue.app.state import State, opened
 from rlqueue.scenario import Scenario
@@ -113,6 +115,9 @@ class Inside:
                 tenths = int(10 * found)
                 self._progress(found)
             await asyncio.sleep(BREATH_S)
+        await asyncio.get_running_loop().run_in_executor(workers(), banded, self.state)
+        if self.shown.done_steps:
+            self._cards.value = inside_panels.cards(self.shown, known(self.state))
 
     def _failed(self) -> None:
         self._about_run.value = (
@@ -133,7 +138,7 @@ class Inside:
         for widget in (self._plots, self._cards, self._believe):
             widget.layout.display = "" if there else "none"
         if there:
-            self._cards.value = inside_panels.cards(found)
+            self._cards.value = inside_panels.cards(found, known(self.state))
             self._believe.value = inside_panels.believe_html(found)
         self._progress(0.0)
         self._draw()

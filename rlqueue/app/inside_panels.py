@@ -9,12 +9,18 @@ from html import escape
 
 import numpy as np
 
+from rlqueue.app.banded import note, of_chance, of_inputs
+from rlqueue.app.cards import Card, Span, listed
 from rlqueue.app.formats import count, percent, seconds
 from rlqueue.app.inside_runs import FULL_STEPS, Shown
+from rlqueue.app.origins import kind_tag
 from rlqueue.app.trust import reason
+from rlqueue.uncertainty import LEVEL, QUANTITIES, Bands
 
 CHANCE = 2.0
 """Standard errors within which a difference may be chance."""
+BATCHES = 10
+"""Parts of a run from whose spread the chance of its means is told."""
 ALIKE = 0.01
 """Wait ratios closer than this are the same for any purpose."""
 
@@ -68,30 +74,59 @@ def difference(pair: Pair, simulated: float, closed: float) -> str:
     return f"{apart:+.1f}{' points' if pair.share else '%'}".replace("-", "−")
 
 
-def cards(shown: Shown) -> str:
-    """Each quantity as simulated, by the closed form, and how far these are apart."""
-    blocks = []
-    for pair in PAIRS:
-        simulated = getattr(shown.point, pair.field)
-        closed = getattr(shown.closed, pair.field)
-        blocks.append(
-            f'<div class="rlq-card"><dt>{pair.name}</dt>'
-            f'<dd class="rlq-number">{pair.shown(simulated)}<small>simulated</small></dd>'
-            f'<dd class="rlq-number rlq-closed">{pair.shown(closed)}<small>closed form</small></dd>'
-            f'<dd class="rlq-means">{pair.unit}</dd><dd class="rlq-apart">{difference(pair, simulated, closed)}</dd></div>'
-        )
-    return f'<dl class="rlq-cards">{"".join(blocks)}</dl>'
+def cards(shown: Shown, known: Bands | None = None) -> str:
+    """Each quantity as simulated, by the closed form, how far these are apart, and how far either may be off."""
+    return listed((_card(pair, shown, known) for pair in PAIRS), note=f"{OF_CHANCE} {note(known)}")
 
 
-def chance(shown: Shown, batches: int = 10) -> float:
-    """Standard error of the simulated wait ratio, from batches of steps, which hardly depend on each other."""
-    kept = shown.run.steps.iloc[shown.run.warm_up_steps :]
-    wait, length = kept["wait_s"].to_numpy(), (kept["end_s"] - kept["start_s"]).to_numpy()
-    if wait.size < batches:
+OF_CHANCE = f"chance: where the mean lies with a confidence of {LEVEL:.0%}, from {BATCHES} parts of this one run;"
+
+
+def _card(pair: Pair, shown: Shown, known: Bands | None) -> Card:
+    simulated, closed = getattr(shown.point, pair.field), getattr(shown.closed, pair.field)
+    chance = Span(words="chance unknown", title="a short run begins empty: the full one follows")
+    if shown.full:
+        chance = of_chance(simulated, error(shown, pair.field), BATCHES, pair.shown, of="parts of this run")
+    inputs = [of_inputs(known, pair.field, pair.shown)] if pair.field in QUANTITIES else []
+    apart = f'<span class="rlq-apart">{difference(pair, simulated, closed)}</span>'
+    return Card(
+        name=pair.name, text=pair.shown(simulated), kind="simulated", means=pair.unit, spans=(chance, *inputs),
+        lines=f'<dd class="rlq-closed"><b>{pair.shown(closed)}</b> {kind_tag("closed form")} {apart}</dd>',
+    )  # fmt: skip
+
+
+def batched(shown: Shown, field: str) -> tuple[np.ndarray, np.ndarray]:
+    """What a mean of the run is made of, step by step: the long-run number is the sum of the first over that of the second."""
+    run = shown.run
+    steps = run.rows("steps", "step")
+    gained = {name: np.diff(steps[name], prepend=0.0)[run.warm_up_steps :] for name in CUMULATIVE}
+    kept, length = steps[run.warm_up_steps :], gained["end"]
+    each = np.ones(kept.size)
+    slots = shown.scenario.concurrency
+    return {
+        "trainer_wait_ratio": (kept["wait"], length),
+        "rollout_idle_ratio": (length - gained["flight_area"] / slots, length),
+        "staleness_versions": (kept["staleness"] / shown.scenario.prompts_per_step, each),
+        "step_s": (length, each),
+        "rollout_s": (gained["rollout_s"], gained["rollouts"]),
+        "in_flight_rollouts": (gained["flight_area"], length),
+        "queued_groups": (gained["queue_area"], length),
+        "trained_tokens_per_s": (kept["tokens"], length),
+    }[field]
+
+
+CUMULATIVE = ("end", "flight_area", "queue_area", "rollout_s", "rollouts")
+"""Columns of a run's steps that count from its beginning."""
+
+
+def error(shown: Shown, field: str) -> float:
+    """Standard error of a simulated mean, from batches of steps, which hardly depend on each other."""
+    above, below = batched(shown, field)
+    if above.size < BATCHES or not below.sum():
         return math.nan
-    apart = wait - length * wait.sum() / length.sum()
-    sums = np.array([part.sum() for part in np.array_split(apart, batches)])
-    return float(math.sqrt(batches / (batches - 1) * np.sum(sums**2)) / length.sum())
+    apart = above - below * above.sum() / below.sum()
+    sums = np.array([part.sum() for part in np.array_split(apart, BATCHES)])
+    return float(math.sqrt(BATCHES / (BATCHES - 1) * np.sum(sums**2)) / below.sum())
 
 
 def believe(shown: Shown) -> str:
@@ -103,16 +138,16 @@ def believe(shown: Shown) -> str:
             f"This short run begins empty and its wait is {points} from the closed form's: "
             "judge neither before the full run is there."
         )
-    error = chance(shown)
+    by_chance = error(shown, "trainer_wait_ratio")
     if abs(gap) <= ALIKE:
         return f"The waits agree to {points}: take means from either, and spread, tails and order of events from the simulation."
-    if abs(gap) <= CHANCE * error:
+    if abs(gap) <= CHANCE * by_chance:
         return (
-            f"The waits are {points} apart, which chance alone explains (±{100 * CHANCE * error:.1f} points at "
+            f"The waits are {points} apart, which chance alone explains (±{100 * CHANCE * by_chance:.1f} points at "
             f"{shown.done_steps} steps): another seed moves the simulation as far."
         )
     because = reason(shown.scenario, shown.point, shown.closed)
-    beyond = f"more than chance (±{100 * CHANCE * error:.1f})"
+    beyond = f"more than chance (±{100 * CHANCE * by_chance:.1f})"
     return f"The waits are {points} apart, {beyond}: believe the simulation, since {because}."
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from rlqueue.advice import Move, break_even_usd_per_gpu_hour
 from rlqueue.app.answers import Answer, Reported, reported_value
-from rlqueue.app.banded import band_of
-from rlqueue.app.formats import as_printed, count, dollars, percent, rate, ratio, seconds, versions
+from rlqueue.app.banded import note, of_inputs
+from rlqueue.app.cards import NONE, Card, Span, line, listed
+from rlqueue.app.formats import as_printed, count, dollars, per_mtok, percent, rate, ratio, seconds, versions
 from rlqueue.app.origins import kind_tag
 from rlqueue.app.state import kind_of
 from rlqueue.app.trust import sentence
@@ -31,7 +34,7 @@ class Merit:
     """One number of the page.
 
     Attributes:
-        name: label. text: the number as written. means: one line.
+        name: label. text: the number as written, by ``shown``. means: one line.
         rests_on: knob whose value, where assumed, makes this number an assumption as well.
         value, reported: the number and the name in data/reported.csv of what the source says about it; "" where nothing.
         spread: half the distance of the lowest and the highest seed, as written; "" where there is none.
@@ -40,6 +43,7 @@ class Merit:
     name: str
     text: str
     means: str
+    shown: Callable[[float], str]
     value: float | None = None
     reported: str = ""
     rests_on: str = ""
@@ -77,23 +81,27 @@ def _spread(merit: Merit, seeds: list[Merit]) -> str:
 
 
 def _merits(point: OperatingPoint, bill: Bill) -> list[Merit]:
-    hosted, cost_ratio = bill.hosted_usd_per_mtok, bill.cost_ratio
     return [
-        Merit(name="Trainer wait ratio", text=percent(point.trainer_wait_ratio), value=point.trainer_wait_ratio,
-              reported="trainer_wait_ratio", means="of each step's time", strong=True),
-        Merit(name="Rollout idle ratio", text=percent(point.rollout_idle_ratio), value=point.rollout_idle_ratio,
-              means="of all slot-time"),
-        Merit(name="Staleness", text=versions(point.staleness_versions), value=point.staleness_versions, unit="versions",
-              means="mean when trained"),
-        Merit(name="Trained tokens", text=count(point.trained_tokens_per_s), value=point.trained_tokens_per_s, unit="/s",
-              means="prompt and response"),
-        Merit(name="Self-built", text=dollars(bill.usd_per_mtok), unit="/Mtok", value=bill.usd_per_mtok,
-              reported="usd_per_mtok", means="wall-clock GPU-hours", rests_on="gpu_hour_usd", strong=True),
-        Merit(name="Hosted", text="–" if hosted is None else dollars(hosted), unit="" if hosted is None else "/Mtok",
-              value=hosted, reported="hosted_usd_per_mtok", means="same mix", rests_on="hosted_price"),
-        Merit(name="Self-built / hosted", text="–" if cost_ratio is None else ratio(cost_ratio), value=cost_ratio,
-              means=_break_even(bill)),
+        _merit("Trainer wait ratio", percent, point.trainer_wait_ratio, "of each step's time",
+               reported="trainer_wait_ratio", strong=True),
+        _merit("Rollout idle ratio", percent, point.rollout_idle_ratio, "of all slot-time"),
+        _merit("Staleness", versions, point.staleness_versions, "mean when trained", unit="versions"),
+        _merit("Trained tokens", count, point.trained_tokens_per_s, "prompt and response", unit="/s"),
+        _merit("Self-built", dollars, bill.usd_per_mtok, "wall-clock GPU-hours", unit="/Mtok", reported="usd_per_mtok",
+               rests_on="gpu_hour_usd", strong=True),
+        _merit("Hosted", dollars, bill.hosted_usd_per_mtok, "same mix", unit="/Mtok", reported="hosted_usd_per_mtok",
+               rests_on="hosted_price"),
+        _merit("Self-built / hosted", ratio, bill.cost_ratio, _break_even(bill)),
     ]  # fmt: skip
+
+
+def _merit(
+    name: str, shown: Callable[[float], str], value: float | None, means: str, *, unit: str = "", **more: Any
+) -> Merit:
+    there = value is not None
+    return Merit(
+        name=name, shown=shown, value=value, text=shown(value) if there else NONE, unit=unit if there else "", means=means, **more
+    )  # fmt: skip
 
 
 def _break_even(bill: Bill) -> str:
@@ -107,20 +115,17 @@ def lesser_merits(answer: Answer) -> list[Merit]:
     """Numbers that explain the cards, in one compact line."""
     point, bill = answer.point, answer.bill
     return [
-        Merit(name="Step", text=seconds(point.step_s), means="wall-clock, one optimizer step"),
-        Merit(name="Consumption", text=rate(point.consumption_per_s), value=point.consumption_per_s,
-              reported="consumption_per_s", means="rollouts the trainer takes while computing"),
-        Merit(name="Production", text=rate(point.production_per_s), value=point.production_per_s,
-              reported="production_per_s", means="rollouts the generator can deliver"),
-        Merit(name="In flight", text=count(point.in_flight_rollouts), means="rollouts that hold a slot"),
-        Merit(name="Rollout", text=seconds(point.rollout_s), value=point.rollout_s, reported="mean_rollout_s",
-              means="mean time in its slot"),
-        Merit(name="MFU computing", text=percent(point.mfu_computing), value=point.mfu_computing,
-              reported="mfu_computing", means="of the dense bf16 peak"),
-        Merit(name="MFU wall-clock", text=percent(point.mfu_wall_clock), means="the same over the whole step"),
-        Merit(name="Report's method", text=f"{dollars(bill.usd_per_mtok_report_method)}/Mtok",
-              value=bill.usd_per_mtok_report_method, reported="usd_per_mtok_report_method",
-              means="see Two costs, below"),
+        _merit("Step", seconds, point.step_s, "wall-clock, one optimizer step"),
+        _merit("Consumption", rate, point.consumption_per_s, "rollouts the trainer takes while computing",
+               reported="consumption_per_s"),
+        _merit("Production", rate, point.production_per_s, "rollouts the generator can deliver",
+               reported="production_per_s"),
+        _merit("In flight", count, point.in_flight_rollouts, "rollouts that hold a slot"),
+        _merit("Rollout", seconds, point.rollout_s, "mean time in its slot", reported="mean_rollout_s"),
+        _merit("MFU computing", percent, point.mfu_computing, "of the dense bf16 peak", reported="mfu_computing"),
+        _merit("MFU wall-clock", percent, point.mfu_wall_clock, "the same over the whole step"),
+        _merit("Report's method", per_mtok, bill.usd_per_mtok_report_method, "see Two costs, below",
+               reported="usd_per_mtok_report_method"),
     ]  # fmt: skip
 
 
@@ -153,23 +158,18 @@ def deviation(merit: Merit, found: Reported) -> str:
 
 
 BANDED = {
-    "Trainer wait ratio": ("trainer_wait_ratio", percent), "Rollout idle ratio": ("rollout_idle_ratio", percent),
-    "Staleness": ("staleness_versions", versions), "Trained tokens": ("trained_tokens_per_s", count),
-    "Self-built": ("usd_per_mtok", dollars), "Self-built / hosted": ("cost_ratio", ratio),
+    "Trainer wait ratio": "trainer_wait_ratio", "Rollout idle ratio": "rollout_idle_ratio", "Staleness": "staleness_versions",
+    "Trained tokens": "trained_tokens_per_s", "Self-built": "usd_per_mtok", "Self-built / hosted": "cost_ratio",
+    "Step": "step_s", "Consumption": "consumption_per_s", "Production": "production_per_s",
+    "In flight": "in_flight_rollouts", "Rollout": "rollout_s", "MFU computing": "mfu_computing",
+    "MFU wall-clock": "mfu_wall_clock", "Report's method": "usd_per_mtok_report_method",
 }  # fmt: skip
-"""Cards with a band: its quantity, and how its ends are written."""
+"""Quantity of each number's band; the hosted price has none."""
 
 
-def band(merit: Merit, bands: Bands | None) -> str:
-    """How far a card's number may be off, for what its inputs are known to; a line is kept free until that is known."""
-    if merit.name not in BANDED:
-        return ""
-    quantity, shown = BANDED[merit.name]
-    found = band_of(bands, quantity)
-    if found is None:
-        return '<dd class="rlq-band">&nbsp;</dd>'
-    title = f"{bands.level:.0%} of {bands.samples} samples of the inputs that are assumed or fitted, by closed form"
-    return f'<dd class="rlq-band" title="{title}">inputs {shown(found.low)}–{shown(found.high)}</dd>'
+def band(merit: Merit, bands: Bands | None) -> Span:
+    """How far a number may be off, for what its inputs are known to."""
+    return of_inputs(bands, BANDED[merit.name], merit.shown)
 
 
 def cards(answer: Answer, further: str = "", bands: Bands | None = None) -> str:
@@ -177,26 +177,27 @@ def cards(answer: Answer, further: str = "", bands: Bands | None = None) -> str:
 
     ``further``: cards of the page's own.
     """
-    blocks = []
     simulated = answer.simulated.point is not None
     kind = answer.shown_point.kind
+    made = []
     for merit, closed in zip(shown_merits(answer), merits(answer), strict=True):
-        beside = reported_words(answer, merit)
-        spread = f"<small>{merit.spread}</small>" if merit.spread else ""
         exact = merit.name == "Hosted"  # a price list's, and nobody's model
-        tag = kind_tag("list price" if exact else kind)
-        other = (
-            ""
-            if exact or not simulated
-            else (f'<dd class="rlq-closed"><b>{escape(closed.text)}</b> {kind_tag(answer.point.kind)}</dd>')
-        )
-        blocks.append(
-            f'<div class="rlq-card{" rlq-strong" if merit.strong else ""}"><dt>{escape(merit.name)}</dt>'
-            f'<dd class="rlq-number">{escape(merit.text)}{spread}<small>{escape(merit.unit)}</small></dd>'
-            f'<dd class="rlq-means">{tag}{_assumed(answer, merit)} {escape(merit.means)}</dd>{other}'
-            f'{band(merit, bands)}<dd class="rlq-reported">{escape(beside)}</dd></div>'
-        )
-    return f'<dl class="rlq-cards">{"".join(blocks)}{further}</dl>'
+        lines = "" if exact or not simulated else closed_form(closed.text)
+        beside = f'<dd class="rlq-reported">{escape(reported_words(answer, merit))}</dd>'
+        made.append(
+            Card(
+                name=merit.name, text=merit.text, kind="list price" if exact else kind, means=merit.means, unit=merit.unit,
+                spread=merit.spread, marks=_assumed(answer, merit), lines=lines, below=beside,
+                spans=() if exact or merit.text == NONE else (band(merit, bands),),
+                look="rlq-strong" if merit.strong else "",
+            )
+        )  # fmt: skip
+    return listed(made, further=further, note=note(bands))
+
+
+def closed_form(text: str) -> str:
+    """What the closed form says, below a simulated number."""
+    return f'<dd class="rlq-closed"><b>{escape(text)}</b> {kind_tag("closed form")}</dd>'
 
 
 def _assumed(answer: Answer, merit: Merit) -> str:
@@ -207,15 +208,15 @@ def _assumed(answer: Answer, merit: Merit) -> str:
     return f'<span class="rlq-tag rlq-assumed" title="{escape(note)}">assumed price</span>'
 
 
-def lesser(answer: Answer) -> str:
+def lesser(answer: Answer, bands: Bands | None = None) -> str:
     """The numbers behind the cards, as HTML."""
     blocks = []
     for merit in lesser_merits(answer):
         beside = reported_words(answer, merit)
-        note = f'<dd class="rlq-reported">{escape(beside)}</dd>' if beside else ""
+        said = f'<dd class="rlq-reported">{escape(beside)}</dd>' if beside else ""
         blocks.append(
             f"<div><dt>{escape(merit.name)}</dt><dd>{escape(merit.text)}</dd>"
-            f'<dd class="rlq-means">{escape(merit.means)}</dd>{note}</div>'
+            f'<dd class="rlq-means">{escape(merit.means)}</dd>{line(band(merit, bands))}{said}</div>'
         )
     heading = f"<h3>Behind the cards {kind_tag(answer.point.kind)}</h3>"
     return f'{heading}<dl class="rlq-lesser">{"".join(blocks)}</dl>{fitted(answer)}'

@@ -155,6 +155,7 @@ class Planned:
         first = plan_panels.doing(0.0, "begins when the page is open", old=False)
         self._about.value = first if made is None else plan_panels.how(made)
         self.words.value = plan_panels.words(made)
+        self.cards.value = plan_panels.cards(made)
         self.tables.value = plan_panels.tables(made)
         self.sure.value = plan_panels.sure(made)
         self.said.value = said(made)
@@ -185,7 +186,7 @@ class Planned:
             self.trainers,
             self.schedule,
         )
-        self._about, self.words, self.tables, self.said, self.sure = (widgets.HTML() for _ in range(5))
+        self._about, self.words, self.cards, self.tables, self.said, self.sure = (widgets.HTML() for _ in range(6))
         self.plots = Plots(EMPTY)
 
     def _offer(self) -> None:
@@ -215,6 +216,6 @@ class Planned:
             explained(self.trainers, "for the trainer's own memory, which is not modelled"),
         ])  # fmt: skip
         return [
-            self.board.header(), main, limits, self.status, self._about, self.words, self.plots, self.tables, self.said,
-            self.sure,
+            self.board.header(), main, limits, self.status, self._about, self.words, self.cards, self.plots, self.tables,
+            self.said, self.sure,
         ]  # fmt: skip

@@ -117,6 +117,9 @@ def splits(found: Plan) -> dict[str, Any]:
     best = np.nanmin(z) if not found.goal.more_is_better else np.nanmax(z)
     low, high = (best, SHOWN_WORSE * best) if not found.goal.more_is_better else (best / SHOWN_WORSE, best)
     columns, rows = [f"{each:.0f}" for each in cells.columns], [f"{each:g}" for each in cells.index]
+    # A plan may lie between the rows and columns of the map: there it has one of its own, without cells.
+    across, up = ({*cells.columns, plan.generator_gpus}, {*cells.index, plan.max_staleness})
+    across, up = [f"{each:.0f}" for each in sorted(across)], [f"{each:g}" for each in sorted(up)]
     return {
         "data": [
             {"type": "heatmap", "x": columns, "y": rows, "z": z, "zmin": low, "zmax": high, "colorscale": "Cividis",
@@ -131,10 +134,10 @@ def splits(found: Plan) -> dict[str, Any]:
             "title": {"text": "Split and staleness budget",
                       "subtitle": {"text": f"closed form corrected by runs · {found.goal.unit}, {plan.schedule}, best slots"}},
             "xaxis": {"type": "category", "title": {"text": f"generator GPUs (of {found.gpus})", "font": {"size": 13}},
-                      "fixedrange": True, "showgrid": False, "tickangle": 0,
-                      "tickvals": columns[:: -(-len(columns) // TICKS)]},
+                      "fixedrange": True, "showgrid": False, "tickangle": 0, "categoryorder": "array",
+                      "categoryarray": across, "tickvals": across[:: -(-len(across) // TICKS)]},
             "yaxis": {"type": "category", "title": {"text": "budget (versions)", "font": {"size": 13}}, "fixedrange": True,
-                      "showgrid": False},
+                      "showgrid": False, "categoryorder": "array", "categoryarray": up},
             "showlegend": False, "margin": MARGIN | {"l": 62},
             "meta": {"key": [mark("better is brighter" , "cividis", ""), mark("plan", "diamond", PLAN)]},
         },

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from rlqueue.app.formats import count, percent, versions
+from rlqueue.app.banded import between, note, of_inputs
+from rlqueue.app.cards import Card, listed
+from rlqueue.app.formats import count, dollars, percent, versions
 from rlqueue.app.origins import kind_tag
 from rlqueue.app.plan_work import QUANTITY, Made
 from rlqueue.planning import Plan, sentences
@@ -58,6 +60,42 @@ def words(made: Made | None) -> str:
     first, *others = sentences(made.plan)
     rest = "".join(f"<li>{escape(each)}</li>" for each in others)
     return f'<div class="rlq-plan-words"><p class="rlq-verdict" role="status">{escape(first)}</p><ul>{rest}</ul></div>'
+
+
+def cards(made: Made | None) -> str:
+    """What the plan comes to: simulated, its goal with the chance of the seeds, all with the bands of the plan's inputs."""
+    if made is None or made.plan is None:
+        return ""
+    best, goal, quantity = made.plan.best, made.plan.goal, QUANTITY[made.asked.objective]
+    chance = between("seeds", _number(best.low), _number(best.high), OF_SEEDS.format(len(made.plan.seeds)))
+
+    def reached(value: float) -> str:
+        return _number(goal.hours({quantity: value}) if goal.objective == "hours" else value)
+
+    first = Card(
+        name=GOALS[goal.objective], text=_number(best.value), unit=goal.unit, kind="simulated", means="the goal",
+        spans=(chance, of_inputs(made.bands, quantity, reached)), look="rlq-strong",
+    )  # fmt: skip
+    others = [
+        Card(
+            name=name, text=shown(best.answers[field]), unit=unit, kind="simulated", means=means,
+            spans=(of_inputs(made.bands, field, shown),),
+        )
+        for name, field, shown, unit, means in ANSWERS if field != quantity
+    ]  # fmt: skip
+    return listed([first, *others], note=f"seeds: {OF_SEEDS.format(len(made.plan.seeds))}; {note(made.bands)}")
+
+
+OF_SEEDS = "where the mean of the {} deciding seeds lies with a confidence of 95%"
+GOALS = {"usd-per-mtok": "Self-built", "tokens-per-s": "Trained tokens", "hours": "Hours of the run"}
+ANSWERS = (
+    ("Self-built", "usd_per_mtok", dollars, "/Mtok", "wall-clock GPU-hours"),
+    ("Trained tokens", "trained_tokens_per_s", count, "/s", "prompt and response"),
+    ("Trainer wait ratio", "trainer_wait_ratio", percent, "", "of each step's time"),
+    ("Staleness", "staleness_versions", versions, "versions", "mean when trained"),
+    ("KV cache", "kv_used_ratio", percent, "", "mean share in use"),
+)
+"""What else a plan comes to: label, quantity, how it is written, unit, and a line."""
 
 
 def tables(made: Made | None) -> str:

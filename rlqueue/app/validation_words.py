@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
+import numpy as np
+
+from rlqueue.app.banded import between
+from rlqueue.app.cards import NONE, Card, Span, listed
 from rlqueue.app.validation_figures import COLOURS
 from rlqueue.calibration import Calibration, FittedKnob
+from rlqueue.uncertainty import LEVEL
 from rlqueue.validation import Case, CaseResult, Validation
 from rlqueue.validation.protocol import AIMS, BESIDE, CALIBRATED, LEFT_OUT, PREDICTED, Comparison, RankedPair
 from rlqueue.validation.report import error_words, is_share
@@ -17,36 +22,67 @@ MERITS = (
     ("median_error_speedup", "Speed-up", "median error"),
     ("median_error_wait_points", "Trainer wait ratio", "median error"),
     ("rankings_right", "Rankings", "pairs of runs in the right order"),
+    ("median_error_staleness_versions", "Staleness", "median error"),
+    ("median_error_rollout", "Rollout time", "median error"),
 )
+DRAWS = 200
+"""Draws of cases from which the bands of the figures of merit are read."""
 MARKS = {PREDICTED: "predicted", CALIBRATED: "calibrates", BESIDE: "beside", LEFT_OUT: "left out"}
 
 
 def cards(results: Sequence[CaseResult]) -> str:
-    """Each figure of merit over the cases computed so far, with its aim."""
+    """Each figure of merit over the cases computed so far, with its aim, and how far it hangs on which cases there are."""
     validation = Validation(results=results)
-    found, missed = validation.summary(), validation.missed()
-    blocks = [
-        _card(title, words, _merit(name, found[name]), _aim(name), None if found[name] is None else name not in missed)
-        for name, title, words in MERITS
-    ]
-    rows = _number(found["median_error_staleness_versions"], "{:.2f} versions")
-    blocks.append(_card("Staleness", "median error", rows, "", None))
-    blocks.append(_card("Rollout time", "median error", _number(found["median_error_rollout"], "{:.1%}"), "", None))
-    return f'<dl class="rlq-cards">{"".join(blocks)}</dl>'
+    found, missed, drawn = validation.summary(), validation.missed(), _drawn(results)
+    made = []
+    for name, title, words in MERITS:
+        value, aim = found[name], ""
+        if name in AIMS:
+            verdict = '<b class="rlq-missed">missed</b>' if name in missed else '<b class="rlq-met">met</b>'
+            aim = f'<dd class="rlq-means">{_aim(name)} {"" if value is None else verdict}</dd>'
+        made.append(
+            Card(
+                name=title, text=_merit(name, value), kind=_kind(results), means=words, lines=aim,
+                spans=() if value is None else (_over_cases(drawn[name], lambda each, name=name: _merit(name, each)),),
+            )
+        )  # fmt: skip
+    return listed(made, note=OF_CASES)
 
 
-def _card(title: str, words: str, value: str, aim: str, met: bool | None) -> str:  # noqa: FBT001  a verdict, or none
-    verdict = {True: '<b class="rlq-met">met</b>', False: '<b class="rlq-missed">missed</b>', None: ""}[met]
-    below = f'<dd class="rlq-means">{words}</dd><dd class="rlq-means">{aim} {verdict}</dd>'
-    return f'<div class="rlq-card"><dt>{title}</dt><dd class="rlq-number">{value}</dd>{below}</div>'
+OF_CASES = (
+    f"cases: where {LEVEL:.0%} of {DRAWS} such figures lie when as many cases are drawn from these, with replacement. "
+    "Errors are predicted against published; published numbers have errors of their own, which nobody printed."
+)
+
+
+def _kind(results: Sequence[CaseResult]) -> str:
+    return "simulated" if results and all(each.solver == "simulated" for each in results) else "closed form"
+
+
+def _drawn(results: Sequence[CaseResult]) -> dict[str, list[float]]:
+    """Figures of merit of cases drawn with replacement: rows of a case go together, since what errs in one errs in all."""
+    alone = [Validation(results=[each]).summary() for each in results]
+    several = [name for name, *_ in MERITS if sum(each[name] is not None for each in alone) > 1]
+    draws = np.random.default_rng(0).integers(len(results), size=(DRAWS, len(results))) if several else []
+    found = [Validation(results=[results[place] for place in draw]).summary() for draw in draws]
+    return {name: [each[name] for each in found if name in several and each[name] is not None] for name, *_ in MERITS}
+
+
+def _over_cases(drawn: Sequence[float], shown: Callable[[float], str]) -> Span:
+    if not drawn:
+        return Span(words="one case only", title="nothing is known of its spread over cases")
+    low, high = np.percentile(drawn, [50.0 * (1.0 - LEVEL), 50.0 * (1.0 + LEVEL)])
+    return between("cases", shown(low).partition(" ")[0], shown(high), OF_CASES)
 
 
 def _merit(name: str, value: float | None) -> str:
+    if "versions" in name:
+        return _number(value, "{:.2f} versions")
     return _number(value, "{:.1f} points", 100) if "points" in name else _number(value, "{:.1%}")
 
 
 def _number(value: float | None, form: str, times: float = 1) -> str:
-    return "–" if value is None else form.format(times * value)
+    return NONE if value is None else form.format(times * value)
 
 
 def _aim(name: str) -> str:

@@ -106,19 +106,23 @@ def stands_still(scenario: Scenario) -> bool:
 def way(state: State) -> Way:
     """The run of a state, from memory where it was asked for before."""
     s = state.scenario
-    found = _course(s, 2 if stands_still(s) else POINTS)
+    found = _course(s)
     return Way(state=state, course=found, still=found if stands_still(s) else _still(s))
+
+
+def solved(scenario: Scenario) -> Course:
+    """The course of a scenario at as many steps as a page needs."""
+    return course(scenario, 2 if stands_still(scenario) else POINTS)
 
 
 @lru_cache(maxsize=64)
 def _still(scenario: Scenario) -> Course:
-    still = steady(scenario)
-    return _course(still, 2 if stands_still(still) else POINTS)
+    return _course(steady(scenario))
 
 
 @lru_cache(maxsize=64)
-def _course(scenario: Scenario, points: int) -> Course:
-    return course(scenario, points)
+def _course(scenario: Scenario) -> Course:
+    return solved(scenario)
 
 
 def _shares(found: Course) -> np.ndarray:

@@ -6,8 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING
 
-from rlqueue.app.formats import count, dollars, duration, percent, seconds, whole_dollars
+from rlqueue.app.banded import note, of_inputs
+from rlqueue.app.banded_way import WayBands
+from rlqueue.app.cards import NONE, Card, Span, html, inside, listed
+from rlqueue.app.formats import count, dollars, duration, per_mtok, percent, ratio, seconds, tokens, whole_dollars
 from rlqueue.app.origins import kind_tag
 from rlqueue.app.palette import PART_COLOURS, PART_NAMES
 from rlqueue.app.walk import Walked
@@ -15,13 +19,17 @@ from rlqueue.app.way import Way
 from rlqueue.app.way_figures import flips
 from rlqueue.cost import PARTS
 from rlqueue.course import WholeRun
+from rlqueue.uncertainty import Bands
 from rlqueue.units import TOKENS_PER_MTOK
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOWHERE = "nearly every group is filtered: the run goes no further"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card:
+class Number:
     """One number at the step that is looked at.
 
     Attributes:
@@ -36,75 +44,67 @@ class Card:
     simulated: bool = True
 
 
-WAIT = Card(name="Trainer wait ratio", column="trainer_wait_ratio", shown=percent, means="of each step's time")
-COST = Card(
-    name="Self-built", column="usd_per_mtok", shown=lambda value: f"{dollars(value)}/Mtok", means="per trained Mtok"
-)
-STEP = Card(name="Step", column="step_s", shown=seconds, means="wall-clock")
+WAIT = Number(name="Trainer wait ratio", column="trainer_wait_ratio", shown=percent, means="of each step's time")
+COST = Number(name="Self-built", column="usd_per_mtok", shown=per_mtok, means="per trained Mtok")
+STEP = Number(name="Step", column="step_s", shown=seconds, means="wall-clock")
 TEACH = (
-    Card(name="Mean solve rate", column="solve_rate", shown=percent, means="of the pool"),
-    Card(name="Groups that teach", column="informative_fraction", shown=percent, means="of finished groups"),
+    Number(name="Mean solve rate", column="solve_rate", shown=percent, means="of the pool"),
+    Number(name="Groups that teach", column="informative_fraction", shown=percent, means="of finished groups"),
     WAIT,
     COST,
-    Card(
-        name="What teaches",
-        column="usd_per_informative_mtok",
-        shown=lambda value: f"{dollars(value)}/Mtok",
-        means="per Mtok of groups that teach",
+    Number(
+        name="What teaches", column="usd_per_informative_mtok", shown=per_mtok, means="per Mtok of groups that teach"
     ),
     STEP,
 )
 GROW = (
-    Card(
-        name="Mean response",
-        column="mean_response_tokens",
-        shown=lambda value: f"{count(value)} tokens",
-        means="after the cut",
-    ),
-    Card(name="Cut", column="truncated_fraction", shown=percent, means="of the responses, at the maximum"),
-    Card(name="Rollout", column="rollout_s", shown=seconds, means="in its slot", simulated=False),
-    Card(name="KV cache", column="kv_used_ratio", shown=percent, means="in use", simulated=False),
+    Number(name="Mean response", column="mean_response_tokens", shown=tokens, means="after the cut"),
+    Number(name="Cut", column="truncated_fraction", shown=percent, means="of the responses, at the maximum"),
+    Number(name="Rollout", column="rollout_s", shown=seconds, means="in its slot", simulated=False),
+    Number(name="KV cache", column="kv_used_ratio", shown=percent, means="in use", simulated=False),
     WAIT,
     COST,
     STEP,
 )
 
 
-def cards(shown: Sequence[Card], way: Way, walked: Walked | None, step: int) -> str:
-    """The numbers at a step: by closed form, simulated where a run has got there, and as they were at the start."""
+def cards(shown: Sequence[Number], way: Way, walked: Walked | None, step: int, bands: WayBands | None = None) -> str:
+    """The numbers at a step: by closed form with their bands, simulated where a run has got there, and those of the start."""
     place = way.near(step)
     block = None
     if walked is not None and len(walked.blocks) and step <= walked.steps:
         block = walked.blocks.iloc[int((walked.blocks["step"] - step).abs().argmin())]
-    blocks = []
-    for card in shown:
-        simulated = math.nan if block is None or not card.simulated else float(block[card.column])
-        other = (
-            f'<dd class="rlq-closed"><b>{escape(card.shown(simulated))}</b> {kind_tag("simulated")}</dd>'
-            if math.isfinite(simulated)
-            else '<dd class="rlq-closed">&nbsp;</dd>'
-        )
-        value = float(way.at[card.column][place])
-        text = card.shown(value) if math.isfinite(value) else "–"
-        number, _, unit = text.partition("/") if text.startswith("$") else text.partition(" ")
-        unit = f"/{unit}" if text.startswith("$") and unit else unit
-        blocks.append(
-            f'<div class="rlq-card"><dt>{escape(card.name)}</dt>'
-            f'<dd class="rlq-number">{escape(number)}<small>{escape(unit)}</small></dd>'
-            f'<dd class="rlq-means">{kind_tag("closed form")} {escape(card.means)}</dd>{other}'
-            f'<dd class="rlq-means">at the start {escape(card.shown(float(way.at[card.column][0])))}</dd></div>'
-        )
-    return f'<dl class="rlq-cards">{"".join(blocks)}</dl>'
+    found = None if bands is None else bands.at(place)
+    return listed((_card(each, way, place, block, found) for each in shown), note=note(found))
 
 
-def card(way: Way) -> str:
+def _card(number: Number, way: Way, place: int, block: pd.Series | None, bands: Bands | None) -> Card:
+    simulated = math.nan if block is None or not number.simulated else float(block[number.column])
+    other = (
+        f"<b>{escape(number.shown(simulated))}</b> {kind_tag('simulated')}" if math.isfinite(simulated) else "&nbsp;"
+    )
+    along = way.at
+    start, value = (float(along[number.column][each]) for each in (0, place))
+    text, unit = _parted(number.shown(value)) if math.isfinite(value) else (NONE, "")
+    return Card(
+        name=number.name, text=text, unit=unit, kind="closed form", means=number.means,
+        lines=f'<dd class="rlq-closed">{other}</dd>',
+        spans=(of_inputs(bands, number.column, lambda value: _parted(number.shown(value))[0]),),
+        below=f'<dd class="rlq-means">at the start {escape(number.shown(start))}</dd>',
+    )  # fmt: skip
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """A written number without its unit, and the unit."""
+    number, mark, unit = text.partition("/" if text.startswith("$") else " ")
+    return number, mark.strip() + unit
+
+
+def card(way: Way, bands: WayBands | None = None) -> str:
     """The whole run as a card: what it costs, how long it takes, what a host would charge for the same tokens."""
     run = way.whole
     if not run.steps:
-        return (
-            '<div class="rlq-card rlq-card-run"><dt>Whole run</dt><dd class="rlq-number">–</dd>'
-            f'<dd class="rlq-means">{kind_tag("closed form")} {NOWHERE}</dd></div>'
-        )
+        return html(Card(name="Whole run", text=NONE, kind="closed form", means=NOWHERE, look="rlq-card-run"))
     hosted = "no hosted price chosen" if run.hosted_usd is None else f"hosted {whole_dollars(run.hosted_usd)}"
     parts = "".join(
         f'<i style="width:{100 * getattr(run, f"{part}_usd") / run.usd:.2f}%;background:{PART_COLOURS[part]}" '
@@ -112,16 +112,26 @@ def card(way: Way) -> str:
         for part in PARTS
     )
     still = f"if nothing moved {whole_dollars(way.whole_still.usd)}" if way.moves and way.whole_still.steps else ""
-    return (
-        '<div class="rlq-card rlq-card-run"><dt>Whole run</dt>'
-        f'<dd class="rlq-number">{whole_dollars(run.usd)}<small>{duration(run.hours)}</small></dd>'
-        f'<dd class="rlq-means">{kind_tag("closed form")} {run.steps:,} steps, {count(run.gpu_hours)} GPU-hours</dd>'
-        f'<dd class="rlq-split">{parts}</dd><dd class="rlq-means">{hosted}</dd><dd class="rlq-means">{still}</dd></div>'
-    )
+    return html(
+        Card(
+            name="Whole run", text=whole_dollars(run.usd), unit=duration(run.hours), kind="closed form",
+            means=f"{run.steps:,} steps, {count(run.gpu_hours)} GPU-hours", look="rlq-card-run",
+            spans=(of_whole(bands, "usd", whole_dollars), of_whole(bands, "hours", duration)),
+            below=f'<dd class="rlq-split">{parts}</dd><dd class="rlq-means">{hosted}</dd><dd class="rlq-means">{still}</dd>',
+        )
+    )  # fmt: skip
 
 
-def whole(way: Way, walked: Walked | None) -> str:
-    """What the whole run takes and costs, where the dollars go, what a host would charge, and the same if nothing moved."""
+def of_whole(bands: WayBands | None, quantity: str, shown: Callable[[float], str]) -> Span:
+    """How far a number of the whole run may be off."""
+    return of_inputs(None if bands is None else bands.whole, quantity, shown)
+
+
+def whole(way: Way, walked: Walked | None, bands: WayBands | None = None) -> str:
+    """What the whole run takes and costs, where the dollars go, what a host would charge, and the same if nothing moved.
+
+    ``bands``: of the run; the others move with it.
+    """
     run, still = way.whole, way.whole_still
     if not run.steps:
         return f'<div class="rlq-whole"><h3>The whole run</h3><p>{kind_tag("closed form")}{NOWHERE}.</p></div>'
@@ -129,7 +139,7 @@ def whole(way: Way, walked: Walked | None) -> str:
     if way.moves and still.steps:
         rows.append(("if nothing moved", "closed form", still))
     most = max(each.usd for _, _, each in rows)
-    lines = [_run_row(name, kind, each, most) for name, kind, each in rows]
+    lines = [_run_row(name, kind, each, most, bands if each is run else None) for name, kind, each in rows]
     if walked is not None and walked.steps:
         part = "" if walked.steps >= walked.asked else f" ({walked.steps:,} of {walked.asked:,} steps)"
         lines.insert(
@@ -160,18 +170,25 @@ def _gpus(way: Way) -> int:
     return way.scenario.trainer_gpus + way.scenario.generator_gpus
 
 
-def _run_row(name: str, kind: str, run: WholeRun, most: float) -> str:
+def _run_row(name: str, kind: str, run: WholeRun, most: float, bands: WayBands | None) -> str:
     parts = "".join(
         f'<i style="width:{100 * getattr(run, f"{part}_usd") / most:.2f}%;background:{PART_COLOURS[part]}" '
         f'title="{PART_NAMES[part]} {whole_dollars(getattr(run, f"{part}_usd"))}"></i>'
         for part in PARTS
     )
-    hosted = "–" if run.hosted_usd is None else f"{whole_dollars(run.hosted_usd)} ({run.usd / run.hosted_usd:.2f}×)"
+    hosted = NONE if run.hosted_usd is None else f"{whole_dollars(run.hosted_usd)} ({ratio(run.usd / run.hosted_usd)})"
+    spans = (of_whole(bands, quantity, shown) for quantity, shown in WHOLE.items())
+    hours, gpu_hours, usd, usd_per_mtok, times = map(inside, spans)
     return (
-        f"<tr><th scope='row'>{escape(name)} {kind_tag(kind)}</th><td>{run.steps:,}</td><td>{duration(run.hours)}</td>"
-        f"<td>{count(run.gpu_hours)}</td><td><b>{whole_dollars(run.usd)}</b></td><td class='rlq-split'>{parts}</td>"
-        f"<td>{dollars(run.usd / run.trained_tokens * TOKENS_PER_MTOK)}</td><td>{hosted}</td></tr>"
+        f"<tr><th scope='row'>{escape(name)} {kind_tag(kind)}</th><td>{run.steps:,}</td><td>{duration(run.hours)}{hours}</td>"
+        f"<td>{count(run.gpu_hours)}{gpu_hours}</td><td><b>{whole_dollars(run.usd)}</b>{usd}</td>"
+        f"<td class='rlq-split'>{parts}</td>"
+        f"<td>{dollars(run.usd / run.trained_tokens * TOKENS_PER_MTOK)}{usd_per_mtok}</td><td>{hosted}{times}</td></tr>"
     )
+
+
+WHOLE = {"hours": duration, "gpu_hours": count, "usd": whole_dollars, "usd_per_mtok": dollars, "hosted_ratio": ratio}
+"""What of the table has a band, and how its ends are written."""
 
 
 def verdict(way: Way, walked: Walked | None) -> str:

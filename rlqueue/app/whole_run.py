@@ -9,6 +9,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from rlqueue.app import growth_words, way_words
+from rlqueue.app.banded_way import WayBands, known_way
 from rlqueue.app.board import Board
 from rlqueue.app.controls import Control
 from rlqueue.app.guard import guarded
@@ -95,8 +96,12 @@ class WholeRun:
         if not grows(state.scenario):
             self.pick.value = ""
         self._loading = False
-        self.table.value = way_words.whole(found, None)
+        self.band(found, known_way(state))
         return found
+
+    def band(self, found: Way, bands: WayBands | None) -> None:
+        """Show the table with how far its numbers may be off, where that is known."""
+        self.table.value = way_words.whole(found, None, bands)
 
     def _with(self, scenario: Scenario) -> None:
         self._go(dataclasses.replace(self._board.state, scenario=scenario), None)

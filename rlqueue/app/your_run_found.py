@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
 
+from rlqueue.app.banded import SAMPLES
+from rlqueue.calibration import FittedKnob
 from rlqueue.diagnosis import Diagnosis, diagnose
 from rlqueue.frameworks import Reading, read_text
 from rlqueue.logs import Measured
 from rlqueue.logs.source import source
 from rlqueue.presets import preset_names
 from rlqueue.provenance import data_folder
+from rlqueue.ranges import Range, default_ranges, ranges_of, with_given
 from rlqueue.scenario import Scenario
+from rlqueue.uncertainty import Bands, bands
 
 CONFIGURATIONS = (".toml", ".yaml", ".yml", ".sh", ".py")
 """Files that are read as configurations; any other is a log, and a configuration only if it can be no log."""
 LARGEST_CONFIGURATION = 1_000_000
+KNOBS = frozenset(each.name for each in fields(Scenario))
+SPREAD = math.sqrt(3.0)
+"""Half the width of an even law over its standard deviation."""
+LEAST = 1e-9
+"""A knob that the log fixes closer than this has no range."""
 EXAMPLE = "nemo_rl_qwen3_235b_swe_18_steps.csv"
 
 
@@ -40,12 +50,16 @@ class Given:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Found:
-    """What follows: the log as a table, the configuration as knobs, and both together; ``open``: why there is no scenario."""
+    """What follows: the log as a table, the configuration as knobs, and both together.
+
+    ``open``: why there is no scenario. ``bands``: how far the closed form of the scenario may be off, None without one.
+    """
 
     given: Given
     measured: Measured | None
     reading: Reading | None
     diagnosis: Diagnosis | None
+    bands: Bands | None = None
     open: str = ""
 
 
@@ -91,7 +105,41 @@ def found(given: Given, before: Found | None = None) -> Found:
         scenario = Scenario.from_data(given.preset)
     framework = reading.framework if reading else None
     diagnosis = diagnose(measured, scenario, framework=framework) if measured or scenario else None
-    return Found(given=given, measured=measured, reading=reading, diagnosis=diagnosis, open=why)
+    return Found(
+        given=given, measured=measured, reading=reading, diagnosis=diagnosis, bands=_bands(diagnosis, given, reading), open=why
+    )  # fmt: skip
+
+
+def _bands(diagnosis: Diagnosis | None, given: Given, reading: Reading | None) -> Bands | None:
+    if diagnosis is None or diagnosis.scenario is None:
+        return None
+    try:
+        return bands(diagnosis.scenario, ranges(diagnosis, given, reading), SAMPLES)
+    except ValueError:  # a run at its limits: no sample about it is possible
+        return None
+
+
+def ranges(diagnosis: Diagnosis, given: Given, reading: Reading | None) -> tuple[Range, ...]:
+    """Ranges of a run's inputs: of knobs that the log was fitted by, as far as it fixes them, and of those that were assumed."""
+    scenario = diagnosis.scenario
+    chosen = default_ranges(scenario, given.preset) if given.preset else ()
+    if reading is not None:
+        assumed = {fact.knob: fact.origin for fact in reading.facts if fact.origin == "assumed"}
+        chosen = with_given(
+            chosen, ranges_of(scenario, {knob: kind for knob, kind in assumed.items() if knob in KNOBS})
+        )
+    fitted = diagnosis.calibration.knobs if diagnosis.calibration else ()
+    chosen = [each for each in chosen if each.knob not in diagnosis.taken]
+    return with_given(chosen, [_as_fitted(each) for each in fitted if LEAST < each.spread < math.inf])
+
+
+def _as_fitted(knob: FittedKnob) -> Range:
+    """Every factor alike between two ends that are so far apart that it has the fit's own standard deviation."""
+    factor = math.exp(SPREAD * knob.spread)
+    return Range(
+        knob=knob.knob, low=knob.value / factor, high=knob.value * factor, law="log", kind="calibrated",
+        reason="as far as the log fixes it",
+    )  # fmt: skip
 
 
 def _measured(given: Given, before: Found | None) -> Measured | None:

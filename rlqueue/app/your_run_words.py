@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from html import escape
 
+from rlqueue.app.banded import note, of_chance, of_inputs
+from rlqueue.app.cards import Card, line, listed
 from rlqueue.app.formats import count, dollars, percent, seconds
 from rlqueue.app.origins import kind_tag
 from rlqueue.app.your_run_found import Found
 from rlqueue.diagnosis import Comparison, Gain
 from rlqueue.diagnosis.diagnose import run_steps
 from rlqueue.frameworks import Reading
-from rlqueue.logs import COLUMNS, Measured
+from rlqueue.logs import COLUMNS, Mean, Measured
 from rlqueue.logs import Reading as LogReading
 from rlqueue.logs.names import title
 from rlqueue.operating_point import CONSTRAINTS
 from rlqueue.scenario import Scenario
+from rlqueue.uncertainty import LEVEL, QUANTITIES
 
 SHOWN = {
     "trainer_wait_ratio": ("Trainer wait ratio", percent), "step_s": ("Step", seconds), "wait_s": ("Waits", seconds),
@@ -93,32 +96,43 @@ def verdict(found: Found) -> str:
 
 
 def cards(found: Found) -> str:
-    """Means of the steady steps, with their spread and number, and the model's beside them."""
+    """Means of the steady steps with their chance, how far steps differ, and the model's beside them with its band."""
     if found.measured is None:
         return ""
     means = found.measured.means()
     compared = {each.quantity: each for each in found.diagnosis.comparisons} if found.diagnosis else {}
-    blocks = []
-    for name, (label, written) in SHOWN.items():
-        if name not in means:
-            continue
-        mean = means[name]
-        steps = f"{mean.rows:,} steps" if mean.rows > 1 else "1 step"
-        spread = "" if math.isnan(mean.sd) else f", ±{escape(written(mean.sd))} between steps"
-        blocks.append(
-            f'<div class="rlq-card{" rlq-strong" if name == "trainer_wait_ratio" else ""}"><dt>{label}</dt>'
-            f'<dd class="rlq-number">{escape(written(mean.mean))}<small>{UNIT.get(name, "")}</small></dd>'
-            f'<dd class="rlq-means">{kind_tag("measured")}{steps}{spread}</dd>{_beside(compared.get(name), written)}</div>'
-        )
-    return f'<dl class="rlq-cards">{"".join(blocks)}</dl>'
+    modelled = f" {note(found.bands)}" if found.bands is not None else ""
+    made = [_card(name, means[name], compared.get(name), found) for name in SHOWN if name in means]
+    return listed(made, note=f"{OF_CHANCE}{modelled}")
 
 
-def _beside(each: Comparison | None, written: object) -> str:
+OF_CHANCE = (
+    f"chance: where the mean of such steps lies with a confidence of {LEVEL:.0%}, if they hardly depend on each other."
+)
+
+
+def _card(name: str, mean: Mean, beside: Comparison | None, found: Found) -> Card:
+    label, written = SHOWN[name]
+    steps = f"{mean.rows:,} steps" if mean.rows > 1 else "1 step"
+    spread = "" if math.isnan(mean.sd) else f", ±{written(mean.sd)} between steps"
+    least = -math.inf if name == "reward" else 0.0
+    spans = [of_chance(mean.mean, mean.sd / math.sqrt(mean.rows), mean.rows, written, of="steps", least=least)]
+    return Card(
+        name=label, text=written(mean.mean), unit=UNIT.get(name, ""), kind="measured", means=f"{steps}{spread}", spans=spans,
+        below=_beside(beside, written, found), look="rlq-strong" if name == "trainer_wait_ratio" else "",
+    )  # fmt: skip
+
+
+def _beside(each: Comparison | None, written: Callable[[float], str], found: Found) -> str:
+    """The model's number; one that was made to agree has no band of its own."""
     if each is None:
         return ""
     tag = kind_tag("fitted" if each.fitted else "closed form")
     apart = "" if each.fitted or math.isnan(each.error) else f" ({_error(each)})"
-    return f'<dd class="rlq-closed"><b>{escape(written(each.predicted))}</b> {tag}{apart}</dd>'
+    span = (
+        "" if each.fitted or each.quantity not in QUANTITIES else line(of_inputs(found.bands, each.quantity, written))
+    )
+    return f'<dd class="rlq-closed"><b>{escape(written(each.predicted))}</b> {tag}{apart}</dd>{span}'
 
 
 def _error(each: Comparison) -> str:

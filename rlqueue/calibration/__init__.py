@@ -51,14 +51,14 @@ def calibrate(
     Args:
         scenario: the run; its knobs are where the fit begins.
         measurements: by name of ``measures.MEASURES``, numbers or ``Measured``; ``decode_curve`` is text like
-            ``"16: 910, 100: 2400"`` (requests of a replica: tokens/s of it).
+            ``"16: 910, 100: 2400"`` (requests of a replica: tokens/s of it); one point fixes neither of its knobs.
         fit: knobs to fit; by default those of ``MEASURED_TO_KNOB``.
         solver: "closed form" or "simulated". priors: what is known of fitted knobs beforehand.
 
     Returns:
         Calibration: the fitted scenario, each knob's 68 % range, and what is left of each measurement. The range comes from
         the Jacobian, ``(J'J)^-1``, in units of the measurements' spreads; where those are exceeded it is widened to
-        match, never narrowed.
+        match, never narrowed. It ends at the knob's limits. ``missed`` names what the fitted knobs cannot meet.
 
     Raises:
         ValueError: an unknown name, a value outside its limits, or nothing to fit.

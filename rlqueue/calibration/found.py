@@ -8,12 +8,15 @@ from typing import Any
 
 from rlqueue.scenario import Scenario
 
+MISSED = 3.0
+"""Spreads off at which a measurement counts as missed: chance alone does that once in 370 times."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A measured value. ``spread``: its standard deviation, relative (absolute for a share); None = the usual one."""
+    """A measured value, a decode curve as text. ``spread``: standard deviation, relative (absolute for a share); None = usual."""
 
-    value: float
+    value: float | str
     spread: float | None = None
 
 
@@ -48,7 +51,10 @@ class FittedKnob:
 
 @dataclass(frozen=True, kw_only=True)
 class Residual:
-    """What is left of one measurement: ``error`` is fitted / measured - 1, for a share fitted - measured."""
+    """What is left of one measurement: ``error`` is fitted / measured - 1, for a share fitted - measured.
+
+    ``missed``: it is off by more than ``MISSED`` of its spreads, so that the fitted knobs cannot meet it, or not with the others.
+    """
 
     row: int
     quantity: str
@@ -57,6 +63,13 @@ class Residual:
     fitted: float
     error: float
     spread: float
+    missed: bool
+
+    @property
+    def words(self) -> str:
+        """How far off it is, as a sentence's end."""
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        return f"{self.quantity} of {self.measured:.4g}{unit} is not met: the nearest is {self.fitted:.4g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +88,12 @@ class Calibration:
         return all(math.isfinite(each.spread) for each in self.knobs)
 
     @property
+    def missed(self) -> tuple[str, ...]:
+        """What no value of the fitted knobs meets, or none that meets the rest: a sentence for each such measurement."""
+        knobs = ", ".join(each.knob for each in self.knobs)
+        return tuple(f"{each.words} by fitting {knobs} alone" for each in self.residuals if each.missed)
+
+    @property
     def values(self) -> dict[str, float]:
         """The fitted knobs by name."""
         return {each.knob: each.value for each in self.knobs}
@@ -83,6 +102,7 @@ class Calibration:
         """The fitted scenario as a file that ``Scenario.from_file`` reads, led by how it came about."""
         lines = [f"# Fitted by {self.solver} to what was measured"]
         lines += [f"# {each.knob} = {each.value:.6g} {each.unit}: {_range(each)}" for each in self.knobs]
+        lines += [f"# {words}" for words in self.missed]
         return "\n".join(lines) + "\n" + self.scenario.to_toml()
 
     def as_dict(self) -> dict[str, Any]:
@@ -91,6 +111,7 @@ class Calibration:
             "scenario": self.scenario.name,
             "solver": self.solver,
             "identified": self.identified,
+            "missed": list(self.missed),
             "knobs": [_finite(dataclasses.asdict(each)) for each in self.knobs],
             "residuals": [_finite(dataclasses.asdict(each)) for each in self.residuals],
         }

@@ -2,19 +2,15 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlqueue.calibration.found import Calibration, FittedKnob, Prior, Residual
+from rlqueue.calibration.found import MISSED, Calibration, FittedKnob, Prior, Residual
 from rlqueue.calibration.targets import Target
 from rlqueue.measures import MEASURES, Outcome, knob_fields, outcome, read
 from rlqueue.scenario import Scenario
-
-if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
 
 STEP = {"closed form": 1e-4, "simulated": 0.02}
 """Half-width of the difference quotients, in the logarithm of a knob: a simulated answer moves in jumps."""
@@ -30,6 +26,13 @@ MET = 0.5
 
 ELSEWHERE = math.log(8.0)
 """How far from the start a fit begins again that feels nothing there."""
+
+LEASH = 1e-3
+"""Pull towards the beginning, in spreads per unit of a logarithm: where nothing is felt a knob stays, where something is it
+moves the answer by less than a millionth."""
+
+RANGE_STEP = 0.1
+"""Half-width of the difference quotients of simulated answers from which ranges come: wide enough to drown their jumps."""
 
 MOST_ROUNDS = {"closed form": 30, "simulated": 8}
 
@@ -51,17 +54,14 @@ class Problem:
         """The fit from where the scenario stands; from elsewhere too where nothing there moves an answer that is off."""
         low, high = self._limits()
         begin = self._start()
-        found = self._from(begin, low, high)
-        spreads = self._spreads(self._jacobian(found.x, low, high), found.fun)
-        if np.isinf(spreads).any() and found.cost > MET:
+        x, off = self._from(begin, low, high)
+        spreads = self._spreads(self._jacobian(x, low, high), off)
+        if np.isinf(spreads).any() and off @ off > 2.0 * MET:
             flat = np.where(np.isinf(spreads), ELSEWHERE, 0.0)
             others = [self._from(begin + shift * flat, low, high) for shift in (-2.0, -1.0, 1.0, 2.0)]
-            found = min([found, *others], key=lambda each: each.cost)
-            spreads = self._spreads(self._jacobian(found.x, low, high), found.fun)
-        knobs = tuple(
-            self._knob(name, math.exp(x), spread, at_limit=bool(min(x - lowest, highest - x) < 1e-6))
-            for name, x, spread, lowest, highest in zip(self.names, found.x, spreads, low, high, strict=True)
-        )
+            x, off = min([(x, off), *others], key=lambda each: each[1] @ each[1])
+            spreads = self._spreads(self._jacobian(x, low, high), off)
+        knobs = tuple(self._knobs(x, spreads, low, high))
         values = {each.knob: each.value for each in knobs}
         scenarios = tuple(dataclasses.replace(each, **values) for each in self.scenarios)
         return Calibration(
@@ -69,21 +69,32 @@ class Problem:
             residuals=tuple(self.residuals(scenarios)),
         )  # fmt: skip
 
+    def with_ranges(self, values: Mapping[str, float]) -> tuple[FittedKnob, ...]:
+        """The knobs at these values, with ranges from this solver's own slopes: the other's may be steeper."""
+        low, high = self._limits()
+        x = np.clip(np.log([values[name] for name in self.names]), low, high)
+        spreads = self._spreads(self._jacobian(x, low, high, RANGE_STEP), self._off(x))
+        return tuple(self._knobs(x, spreads, low, high))
+
     def feels(self, values: Mapping[str, float]) -> bool:
         """Whether every knob moves some answer, alone if not against the others."""
         low, high = self._limits()
         x = np.clip(np.log([values[name] for name in self.names]), low, high)
         return bool((np.linalg.norm(self._jacobian(x, low, high), axis=0) > 1.0 / UNKNOWN).all())
 
-    def _from(self, begin: np.ndarray, low: np.ndarray, high: np.ndarray) -> "OptimizeResult":
+    def _from(self, begin: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The fit from one beginning: where it ends, and what is off there, in spreads."""
         from scipy.optimize import least_squares
 
         begin = np.clip(begin, low, high)
         inside = begin + 1e-9 * np.where(begin <= low, 1.0, np.where(begin >= high, -1.0, 0.0))
-        return least_squares(
-            self._off, inside, jac=lambda x: self._jacobian(x, low, high), bounds=(low, high),
+        leash = LEASH * np.eye(begin.size)
+        found = least_squares(
+            lambda x: np.concatenate([self._off(x), LEASH * (x - begin)]), inside,
+            jac=lambda x: np.vstack([self._jacobian(x, low, high), leash]), bounds=(low, high),
             max_nfev=MOST_ROUNDS[self.solver], xtol=1e-10, ftol=1e-10, gtol=1e-10,
         )  # fmt: skip
+        return found.x, found.fun[: -begin.size]
 
     def _start(self) -> np.ndarray:
         values = [float(getattr(self.scenarios[0], name)) or UNIT_START for name in self.names]
@@ -131,11 +142,13 @@ class Problem:
         rollouts = any(MEASURES[t.quantity].simulated_only for t in targets if t.quantity in MEASURES)
         return outcome(scenario, self.solver, rollouts=rollouts)
 
-    def _jacobian(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    def _jacobian(
+        self, x: np.ndarray, low: np.ndarray, high: np.ndarray, half_width: float | None = None
+    ) -> np.ndarray:
         columns = []
         for i in range(x.size):
             step = np.zeros_like(x)
-            step[i] = max(STEP[self.solver], self._stair(self.names[i], x[i]))
+            step[i] = max(STEP[self.solver] if half_width is None else half_width, self._stair(self.names[i], x[i]))
             up, down = np.minimum(x + step, high), np.maximum(x - step, low)
             columns.append((self._off(up) - self._off(down)) / (up[i] - down[i]))
         return np.array(columns).T
@@ -155,15 +168,18 @@ class Problem:
         unknown = (directions[~fixed] ** 2).sum(axis=0) > 1e-6
         return np.where(unknown, np.inf, np.sqrt(variance))
 
-    def _knob(self, name: str, value: float, spread: float, *, at_limit: bool) -> FittedKnob:
-        each = knob_fields()[name]
-        value = round(value) if each.type is int else value
-        factor = math.exp(min(spread, 700.0))
-        return FittedKnob(
-            knob=name, unit=each.metadata["unit"], start=float(getattr(self.scenarios[0], name)), value=value,
-            spread=float(spread), low=0.0 if math.isinf(spread) else value / factor,
-            high=math.inf if math.isinf(spread) else value * factor, at_limit=at_limit,
-        )  # fmt: skip
+    def _knobs(self, x: np.ndarray, spreads: np.ndarray, low: np.ndarray, high: np.ndarray) -> Iterator[FittedKnob]:
+        """Each knob with its range, which ends where the knob does."""
+        for name, at, spread, lowest, highest in zip(self.names, x, spreads, low, high, strict=True):
+            each = knob_fields()[name]
+            value = round(math.exp(at)) if each.type is int else math.exp(at)
+            open_, factor = math.isinf(spread), math.exp(min(spread, 700.0))
+            yield FittedKnob(
+                knob=name, unit=each.metadata["unit"], start=float(getattr(self.scenarios[0], name)), value=value,
+                spread=float(spread), low=0.0 if open_ else max(value / factor, min(value, math.exp(lowest))),
+                high=math.inf if open_ else min(value * factor, max(value, math.exp(highest))),
+                at_limit=bool(min(at - lowest, highest - at) < 1e-6),
+            )  # fmt: skip
 
     def residuals(self, scenarios: Sequence[Scenario]) -> list[Residual]:
         residuals = []
@@ -176,7 +192,7 @@ class Problem:
                 error = fitted - t.measured if t.share else fitted / t.measured - 1.0
                 residuals.append(
                     Residual(row=t.row, quantity=t.quantity, unit=t.unit, measured=t.measured, fitted=fitted, error=error,
-                             spread=t.spread)
+                             spread=t.spread, missed=abs(t.off(found)) > MISSED)
                 )  # fmt: skip
         return residuals
 
@@ -200,5 +216,5 @@ def by_simulation(problem: "Problem") -> Calibration:
             for scenario, targets in zip(found.scenarios, problem.targets, strict=True)
         ]
         found = dataclasses.replace(problem, targets=moved, solver="closed form").solved()
-    residuals = tuple(problem.residuals(found.scenarios))
-    return dataclasses.replace(found, solver="simulated", residuals=residuals)
+    residuals, knobs = tuple(problem.residuals(found.scenarios)), problem.with_ranges(found.values)
+    return dataclasses.replace(found, solver="simulated", knobs=knobs, residuals=residuals)

@@ -44,17 +44,17 @@ def targets_of(row: int, scenario: Scenario, wanted: Measurements) -> list[Targe
     found = []
     usual = {name: float(fact.value) for name, fact in quantities("calibration_assumptions", "measurement").items()}
     for name, given in wanted.items():
-        if name == "decode_curve":
-            found += _curve_targets(row, scenario, given, usual["relative_spread"])
-            continue
         measured = given if isinstance(given, Measured) else Measured(value=given)
+        if name == "decode_curve":
+            spread = _checked_spread(name, usual["relative_spread"] if measured.spread is None else measured.spread)
+            found += _curve_targets(row, scenario, measured.value, spread)
+            continue
         value = checked_value(name, measured.value, "measurements")
         share = MEASURES[name].share
         if value == 0 and not share:
             raise ValueError(f"measurements: {name}=0 must be > 0 to be fitted to: {MEASURES[name].meaning}")
         spread = usual["share_spread" if share else "relative_spread"] if measured.spread is None else measured.spread
-        if not 0 < spread < math.inf:
-            raise ValueError(f"measurements: spread={spread:g} of {name} must be a finite number > 0")
+        _checked_spread(name, spread)
         found.append(
             Target(
                 row=row,
@@ -67,6 +67,12 @@ def targets_of(row: int, scenario: Scenario, wanted: Measurements) -> list[Targe
             )
         )
     return found
+
+
+def _checked_spread(name: str, spread: float) -> float:
+    if not 0 < spread < math.inf:
+        raise ValueError(f"measurements: spread={spread:g} of {name} must be a finite number > 0")
+    return spread
 
 
 def _curve_targets(row: int, scenario: Scenario, given: object, spread: float) -> list[Target]:

@@ -36,6 +36,7 @@ from rlqueue.cli.logs import (
 from rlqueue.cli.scenarios import chosen_scenario, scenario_options, settable, settings
 from rlqueue.cli.showing import lines_of, show, show_course, show_pasted, show_presets, show_report
 from rlqueue.cli.solving import run_course, run_presets, run_report, run_simulate, run_solve, run_tco
+from rlqueue.cli.sureness import answer_lines, band_options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,15 +81,19 @@ def _parser() -> argparse.ArgumentParser:
     one = command("paste", partial(_of_scenario, run_paste), show_pasted, PASTE)
     scenario_options(one, whose="--from")
     paste_options(one)
-    one = command("solve", run_solve, show, "operating point and bill of a scenario, by closed form")
+    one = command("solve", run_solve, lines_of(answer_lines), "operating point and bill of a scenario, by closed form")
     scenario_options(one)
+    band_options(one)
     one = command(
         "course", run_course, show_course, "a whole run by closed form: how it moves, and what it costs in all"
     )
     scenario_options(one)
     one.add_argument("--points", type=int, default=40, help="moments of the run that are solved")
-    one = command("simulate", run_simulate, show, "operating point and bill of a scenario, by simulation")
+    one = command(
+        "simulate", run_simulate, lines_of(answer_lines), "operating point and bill of a scenario, by simulation"
+    )
     scenario_options(one)
+    band_options(one)
     one.add_argument("--seed", type=int, default=0, help="of the draws: the same seed gives the same run")
     one.add_argument("--steps", type=int, default=200, help="training steps")
     one = command("measure", run_measure, lines_of(measure_lines), MEASURE)

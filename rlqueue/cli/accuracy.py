@@ -1,6 +1,7 @@
 """``rlqueue validate`` and ``rlqueue calibrate``: their options and answers; the command line prints them."""
 
 import argparse
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,11 @@ def validate_options(command: argparse.ArgumentParser) -> None:
     """The options of ``validate``."""
     command.add_argument("--out", metavar="DIR", help="write validation.csv, rankings.csv and calibrations.csv there")
     command.add_argument(
-        "--case", action="append", default=[], metavar="NAME_OR_FILE", help="this case alone; may be given again"
+        "--case",
+        action="append",
+        default=[],
+        metavar="NAME_OR_FILE",
+        help="this case alone, or each case of this folder; may be given again",
     )
     command.add_argument("--solver", choices=tuple(SOLVERS), help="in place of the one that each case names")
 
@@ -32,7 +37,7 @@ def run_validate(options: argparse.Namespace, say: Callable[[str], None]) -> dic
     from rlqueue.validation import Validation, validate
     from rlqueue.validation.report import lines, table, write
 
-    chosen = list(_chosen(options.case))
+    chosen = _chosen(options.case)
     results = []
     for number, result in enumerate(validate(chosen, solver=options.solver), start=1):
         say(f"{number}/{len(chosen)} {result.case.name}")
@@ -48,18 +53,28 @@ def run_validate(options: argparse.Namespace, say: Callable[[str], None]) -> dic
     }
 
 
-def _chosen(names: Sequence[str]) -> Iterator[Any]:
-    from rlqueue.validation import case_from_file, cases
+def _chosen(names: Sequence[str]) -> list[Any]:
+    """The cases that are meant, each once. Raises ValueError for two of one name: answers are kept by it."""
+    from rlqueue.validation import case_from_file, cases, cases_from_folder
 
     known = {case.name: case for case in cases()}
     if not names:
-        yield from known.values()
+        return list(known.values())
+    chosen: dict[str, tuple[Path, Any]] = {}
     for name in names:
-        if name.endswith(".toml"):
-            yield case_from_file(name)
+        path = Path(name)
+        if name not in known and path.is_dir():
+            found = [(path / f"{case.name}.toml", case) for case in cases_from_folder(path)]
+        elif name not in known and (name.endswith(".toml") or path.is_file()):
+            found = [(path, case_from_file(path))]
         else:
             require_known("case", name, known)
-            yield known[name]
+            found = [(Path(name), known[name])]
+        for at, case in found:
+            there, _ = chosen.setdefault(case.name, (at, case))
+            if there.resolve() != at.resolve():
+                raise ValueError(f"case {case.name!r} is both {there} and {at}: answers are kept by name, rename one")
+    return [case for _, case in chosen.values()]
 
 
 def validate_lines(found: Mapping[str, Any]) -> Iterator[str]:
@@ -78,7 +93,8 @@ def calibrate_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--measured", action="append", default=[], metavar="NAME=VALUE",
         help="what was measured, e.g. generate_s=178, train_s=95, sync_s=6, trainer_wait_ratio=0.3, "
-        "'decode_curve=16: 910, 100: 2400'",
+        "'decode_curve=16: 910, 100: 2400'; with its standard deviation in the same unit or in percent: 'train_s=95 +- 2', "
+        "'decode_curve=16: 910, 100: 2400 +- 1%%'",
     )  # fmt: skip
     command.add_argument(
         "--fit", action="append", metavar="KNOB", help="a knob to fit; by default the one each measure sets"
@@ -106,19 +122,50 @@ def _measured(words: Sequence[str]) -> dict[str, Any]:
         name, equals, value = word.partition("=")
         if not equals:
             raise ValueError(f"--measured {word!r} must have the form NAME=VALUE")
-        measured[name.strip()] = value if name.strip() == "decode_curve" else parsed(value.strip())
+        measured[name.strip()] = _with_spread(word, name.strip(), value)
     return measured
+
+
+def _with_spread(word: str, name: str, text: str) -> Any:
+    """The value of ``VALUE`` or ``VALUE +- SPREAD``, the spread as a calibration has it: relative, of a share absolute."""
+    from rlqueue.calibration import Measured
+    from rlqueue.measures import MEASURES
+
+    text, plus_minus, said = (part.strip() for part in text.partition("+-"))
+    value = text if name == "decode_curve" else parsed(text)
+    if not plus_minus:
+        return value
+    share = name in MEASURES and MEASURES[name].share
+    percent = said.endswith("%")
+    spread = parsed(said.removesuffix("%").strip())
+    if isinstance(spread, bool) or not isinstance(spread, int | float) or not 0 < spread < math.inf:
+        raise ValueError(f"--measured {word!r}: the spread {said!r} after +- must be a finite number > 0, or percent")
+    if percent and share:
+        raise ValueError(
+            f"--measured {word!r}: the spread {said!r} of a share must be plain, 2 points as 0.02: percent of what?"
+        )
+    if percent:
+        return Measured(value=value, spread=spread / 100)
+    if name == "decode_curve":
+        raise ValueError(
+            f"--measured {word!r}: the spread {said!r} of a curve must be in percent: it holds at each point"
+        )
+    relative = not share and isinstance(value, int | float) and value > 0  # any other value is refused by its own name
+    return Measured(value=value, spread=spread / value if relative else spread)
 
 
 def calibrate_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """The answer of ``calibrate`` as text."""
     for knob in found["knobs"]:
         fixed = (
-            "not fixed by the measurements" if knob["spread"] is None else f"{knob['low']:.4g} to {knob['high']:.4g}"
+            "not fixed by the measurements"
+            if knob["spread"] is None
+            else f"68 %: {knob['low']:.4g} to {knob['high']:.4g}"
         )
         limit = ", at its limit" if knob["at_limit"] else ""
         yield f"{knob['knob']:32} {knob['start']:.4g} -> {knob['value']:.4g} {knob['unit']} ({fixed}{limit})"
     for each in found["residuals"]:
         yield f"{each['quantity']:32} measured {each['measured']:.4g} {each['unit']}, fitted {each['fitted']:.4g}"
+    yield from found["missed"]
     if found["written"]:
         yield f"written: {found['written']}"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rlqueue.choices import SCHEDULES
+from rlqueue.cli.progress import bar
+from rlqueue.cli.sureness import SENSITIVITY, run_sensitivity, sensitivity_lines, sensitivity_options
 from rlqueue.scenario import Scenario
 
 PLAN = "how to split the GPUs: the best split, slots, staleness budget and schedule for a goal, within limits"
-SENSITIVITY = "how sure the answers are: bands from ranges of the inputs, and which input to measure first"
 SWEEP = "simulate every combination of knobs' values with many seeds into a parquet file, on all cores or a cluster"
 TENANCY = (
     "what sharing the GPUs with runs like this one buys: wait, decode and cost of a trained token by number of tenants"
@@ -61,7 +58,7 @@ def run_plan(scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]:
         steps = float(scenario.training_steps)
     goal = Goal(objective=options.objective, training_steps=steps, training_tokens=options.training_tokens)
     limits = Limits(**{name: getattr(options, name) for name in LIMITS}, schedules=tuple(options.schedule))
-    with _bar(100, "%") as tell:
+    with bar(100, "%") as tell:
         found = plan(
             scenario, goal, limits, gpus=options.gpus, seed=options.seed, workers=options.workers,
             progress=lambda share, what: tell(round(100 * share), what),
@@ -96,78 +93,6 @@ def plan_lines(answer: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def sensitivity_options(command: argparse.ArgumentParser) -> None:
-    """Options of ``rlqueue sensitivity`` besides the scenario's."""
-    command.add_argument(
-        "--range", action="append", default=[], metavar="KNOB=LOW..HIGH",
-        help="how far an input may be off: mfu=0.05..0.2, or mfu=+-0.02 for a standard deviation",
-    )  # fmt: skip
-    command.add_argument("--only-given", action="store_true", help="no default ranges for what the preset assumes")
-    command.add_argument("--quantity", default="usd_per_mtok", metavar="NAME", help="whose tornado")
-    command.add_argument("--samples", type=int, default=1024, help="of the inputs, evenly spread over their ranges")
-    command.add_argument("--simulated", type=int, default=0, metavar="N", help="also simulate so many samples")
-    command.add_argument("--level", type=float, default=0.9, help="share of the samples inside a band")
-    command.add_argument("--seed", type=int, default=0, help="of the samples")
-
-
-def run_sensitivity(scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]:
-    """``rlqueue sensitivity``: bands and a tornado as plain values."""
-    from rlqueue.ranges import default_ranges, file_ranges, given_range, with_given
-    from rlqueue.uncertainty import bands, measure_first, simulated_bands, tornado
-
-    named, file = options.scenario, Path(options.scenario)
-    defaults = file_ranges(file, scenario) if file.suffix == ".toml" else default_ranges(scenario, named)
-    given = [given_range(scenario, *_knob_and_range(word)) for word in options.range]
-    ranges = with_given(() if options.only_given else defaults, given)
-    if not ranges:
-        raise ValueError("no input has a range: give some by --range, or in the scenario file's [ranges]")
-    shared = {"seed": options.seed, "level": options.level}
-    found = [bands(scenario, ranges, options.samples, **shared)]
-    if options.simulated:
-        with _bar(1, "run") as tell:
-            found.append(
-                simulated_bands(
-                    scenario, ranges, options.simulated, **shared, progress=lambda done, of: tell(done, "", of)
-                )
-            )
-    bars = tornado(scenario, ranges, options.quantity)
-    return {
-        "scenario": scenario.name,
-        "level": options.level,
-        "samples": [each.samples for each in found],
-        "refused": [each.refused for each in found],
-        "bands": [dataclasses.asdict(band) for each in found for band in each.rows],
-        "quantity": options.quantity,
-        "tornado": [dataclasses.asdict(bar) for bar in bars],
-        "measure_first": measure_first(bars, options.quantity),
-    }
-
-
-def _knob_and_range(word: str) -> tuple[str, str]:
-    knob, equals, value = word.partition("=")
-    if not equals:
-        raise ValueError(f"--range {word!r} must have the form KNOB=LOW..HIGH")
-    return knob.strip(), value.strip()
-
-
-def sensitivity_lines(answer: Mapping[str, Any]) -> Iterator[str]:
-    """The answer of ``sensitivity`` as text."""
-    yield f"{answer['level']:.0%} of the samples lie between low and high"
-    yield f"{'':28} {'kind':12} {'as it is':>12} {'low':>12} {'median':>12} {'high':>12}  unit"
-    for band in answer["bands"]:
-        numbers = " ".join(f"{band[name]:12,.4g}" for name in ("value", "low", "median", "high"))
-        yield f"{band['quantity']:28} {band['kind']:12} {numbers}  {band['unit']}"
-    yield ""
-    yield answer["measure_first"]
-    yield f"{'':32} {'from':>12} {'to':>12} {answer['quantity']:>26} {'swing':>10}  kind"
-    for bar in answer["tornado"]:
-        moved = f"{bar['at_low']:,.4g} to {bar['at_high']:,.4g}"
-        yield (
-            f"{bar['knob']:32} {bar['low']:12,.4g} {bar['high']:12,.4g} {moved:>26} {bar['swing']:10,.3g}  "
-            f"{bar['kind']}: {bar['reason']}"
-        )
-
-
 def sweep_options(command: argparse.ArgumentParser) -> None:
     """Options of ``rlqueue sweep`` besides the scenario's."""
     command.add_argument(
@@ -192,7 +117,7 @@ def run_sweep(scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]
 
     axes = tuple(axis_from_text(scenario, text) for text in options.axis)
     job = Job(scenario=scenario, axes=axes, seeds=options.seeds, steps=options.steps)
-    with _bar(job.runs, "run") as tell:
+    with bar(job.runs, "run") as tell:
         table = run_job(
             job, options.out, workers=options.workers, cluster=options.cluster, resume=options.resume,
             progress=lambda done, of: tell(done, "", of),
@@ -241,21 +166,6 @@ def tenancy_lines(answer: Mapping[str, Any]) -> Iterator[str]:
             f"{row['tenants']:7d} {row['trainer_wait_ratio']:12.1%} {row['slot_use_ratio']:10.1%} {row['usd_per_mtok']:8.2f} "
             f"{hosted:>8}  {row['binding_constraint']}"
         )
-
-
-@contextmanager
-def _bar(total: int, unit: str) -> Iterator[Callable[..., None]]:
-    """A progress bar on stderr where a person looks at it: ``tell(done, what, total)``."""
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=unit, disable=None, file=sys.stderr, leave=False) as bar:
-
-        def tell(done: int, what: str = "", of: int | None = None) -> None:
-            bar.total = of or bar.total
-            bar.set_description_str(what, refresh=False)
-            bar.update(done - bar.n)
-
-        yield tell
 
 
 DECISIONS = (

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rlqueue.cli.scenarios import chosen_scenario, settings
+from rlqueue.cli.sureness import simulated_band, solved_band
 from rlqueue.cost import cost
 from rlqueue.presets import preset, preset_names, reported
 from rlqueue.provenance import table
@@ -48,7 +49,7 @@ def run_solve(options: argparse.Namespace) -> dict[str, Any]:
     from rlqueue.queueing import solve
 
     scenario = without_drift(chosen_scenario(options))  # as it is at its start, which a measured series has lengths for
-    return answer(scenario, solve(scenario))
+    return answer(scenario, solve(scenario)) | solved_band(scenario, options)
 
 
 def run_course(options: argparse.Namespace) -> dict[str, Any]:
@@ -86,7 +87,8 @@ def run_simulate(options: argparse.Namespace) -> dict[str, Any]:
         "staleness_p95": None if math.isnan(p95) else p95,
         "stalled": run.stalled or None,
     }
-    return answer(run.settled, run.operating_point) | run.last_part | more
+    found = answer(run.settled, run.operating_point) | run.last_part | more
+    return found | simulated_band(scenario, options, found)
 
 
 def run_report(options: argparse.Namespace) -> dict[str, Any]:

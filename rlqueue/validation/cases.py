@@ -18,11 +18,19 @@ from rlqueue.measures import MEASURES, SOLVERS, checked_value, knob_fields
 from rlqueue.provenance import Quantity, Source, data_folder, sources
 from rlqueue.refusal import require_known
 from rlqueue.scenario import Scenario
-from rlqueue.validation.fields import fact_of, list_of_text, number_of, require_fields, source_of, text_of
+from rlqueue.validation.fields import fact_of, list_of_text, number_of, require_fields, source_of, tables_of, text_of
 
 TOP = ("title", "source", "where", "question", "lacks", "solver", "ties_within", "scenario", "rows", "calibrations",
        "speedups", "rankings")  # fmt: skip
 """Fields of a case file."""
+
+ROW = ("key", "title", "run", "changes", "measured", "left_out")
+
+SPEEDUP_IN = tuple(
+    name for name, each in MEASURES.items()
+    if each.better and name not in {"wait_s", "logprob_s", "sync_s"} and not name.startswith("start_")
+)  # fmt: skip
+"""Measures with a ratio that says which of two is better: those which may be 0 have none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +57,11 @@ class Fit:
 
 @dataclass(frozen=True, kw_only=True)
 class Speedup:
-    """A published ratio of step times: step of ``over`` / step of ``of``."""
+    """By how much one row is better than another in a quantity: of times and costs ``over / of``, of rates ``of / over``."""
 
     of: str
     over: str
+    quantity: str
     published: Quantity
 
 
@@ -99,7 +108,7 @@ class Case:
 @cache
 def cases() -> tuple[Case, ...]:
     """Every case in data/cases/, in the order of the files' names."""
-    return tuple(case_from_file(path) for path in sorted((data_folder() / "cases").glob("*.toml")))
+    return cases_from_folder(data_folder() / "cases")
 
 
 def case_from_file(path: str | Path) -> Case:
@@ -115,7 +124,18 @@ def case_from_file(path: str | Path) -> Case:
         raise ValueError(f"case file {path}: cannot be read ({error})") from error
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"case file {path} is not valid TOML: {error}") from error
-    return case_from_values(raw, name=path.stem)
+    try:
+        return case_from_values(raw, name=path.stem)
+    except ValueError as error:
+        raise ValueError(f"case file {path}: {str(error).removeprefix(f'case {path.stem}: ')}") from error
+
+
+def cases_from_folder(folder: str | Path) -> tuple[Case, ...]:
+    """Every case of a folder, in the order of the files' names. Raises ValueError as ``case_from_file``, and for no case."""
+    found = sorted(Path(folder).glob("*.toml"))
+    if not found:
+        raise ValueError(f"case folder {folder}: holds no file that ends in .toml")
+    return tuple(case_from_file(path) for path in found)
 
 
 def case_from_values(raw: Mapping[str, Any], name: str) -> Case:
@@ -126,7 +146,7 @@ def case_from_values(raw: Mapping[str, Any], name: str) -> Case:
     solver = raw.get("solver", "simulated")
     require_known(f"{at}: solver", solver, SOLVERS)
     facts = _facts(at, raw["scenario"], source, where)
-    rows = _rows(at, raw["rows"], facts, source, where)
+    rows = _rows(at, raw, facts, source, where)
     keys = [row.key for row in rows]
     return Case(
         name=name,
@@ -139,9 +159,9 @@ def case_from_values(raw: Mapping[str, Any], name: str) -> Case:
         ties_within=number_of(at, raw, "ties_within", high=1.0, default=0.0),
         facts=facts,
         rows=rows,
-        fits=_fits(at, raw.get("calibrations", []), rows),
-        speedups=tuple(_speedup(f"{at}: speedups", each, keys, source, where) for each in raw.get("speedups", [])),
-        rankings=tuple(_ranking(f"{at}: rankings", each, rows) for each in raw.get("rankings", [])),
+        fits=_fits(at, raw, rows),
+        speedups=tuple(_speedup(here, each, keys, source, where) for here, each in tables_of(at, raw, "speedups")),
+        rankings=tuple(_ranking(here, each, rows) for here, each in tables_of(at, raw, "rankings")),
     )
 
 
@@ -149,6 +169,8 @@ def _facts(at: str, given: object, source: Source, where: str) -> dict[str, Quan
     known = {each.name: each for each in dataclasses.fields(Scenario)}
     require_fields(f"{at}: scenario", given, ("based_on", *known))
     base = given.get("based_on")
+    if base is not None:
+        require_known(f"{at}: scenario.based_on", base, presets.preset_names())
     facts = presets.preset(base) if base is not None else {}
     own = {
         knob: fact_of(f"{at}: scenario.{knob}", value, known[knob].metadata["unit"], source, where)
@@ -158,11 +180,15 @@ def _facts(at: str, given: object, source: Source, where: str) -> dict[str, Quan
     return dict(facts) | own
 
 
-def _rows(at: str, given: object, facts: Mapping[str, Quantity], source: Source, where: str) -> tuple[Row, ...]:
-    if not isinstance(given, list) or not given:
-        raise ValueError(f"{at}: rows={given!r} must be a list of at least one table")
+def _rows(
+    at: str, raw: Mapping[str, Any], facts: Mapping[str, Quantity], source: Source, where: str
+) -> tuple[Row, ...]:
+    if not raw["rows"]:
+        raise ValueError(f"{at}: rows={raw['rows']!r} must be a list of at least one table")
     rows: list[Row] = []
-    for each in given:
+    for here, each in tables_of(at, raw, "rows"):
+        require_fields(here, each, ROW, needed=("key", "measured"))
+        text_of(here, each, "key")
         row = _row(at, each, facts, source, where)
         if row.key in [other.key for other in rows]:
             raise ValueError(f"{at}: rows: key={row.key!r} must be there once: rows are named by it")
@@ -170,11 +196,8 @@ def _rows(at: str, given: object, facts: Mapping[str, Quantity], source: Source,
     return tuple(rows)
 
 
-def _row(at: str, given: object, facts: Mapping[str, Quantity], source: Source, where: str) -> Row:
-    require_fields(
-        f"{at}: rows", given, ("key", "title", "run", "changes", "measured", "left_out"), needed=("key", "measured")
-    )
-    key = text_of(f"{at}: rows", given, "key")
+def _row(at: str, given: Mapping[str, Any], facts: Mapping[str, Quantity], source: Source, where: str) -> Row:
+    key = given["key"]
     here = f"{at}: row {key!r}"
     changes, known = given.get("changes", {}), {each.name: each for each in dataclasses.fields(Scenario)}
     require_fields(f"{here}: changes", changes, known)
@@ -198,10 +221,9 @@ def _row(at: str, given: object, facts: Mapping[str, Quantity], source: Source, 
     )  # fmt: skip
 
 
-def _fits(at: str, given: object, rows: Sequence[Row]) -> tuple[Fit, ...]:
-    if not isinstance(given, list):
-        raise ValueError(f"{at}: calibrations={given!r} must be a list of tables")
-    fits = tuple(_fit(f"{at}: calibrations", each, {row.key: row for row in rows}) for each in given)
+def _fits(at: str, raw: Mapping[str, Any], rows: Sequence[Row]) -> tuple[Fit, ...]:
+    by_key = {row.key: row for row in rows}
+    fits = tuple(_fit(here, each, by_key) for here, each in tables_of(at, raw, "calibrations"))
     held = [key for fit in fits for key in fit.holds_for]
     if twice := sorted({key for key in held if held.count(key) > 1}):
         raise ValueError(f"{at}: calibrations: row {twice[0]!r} must be held by one of them: say holds_for in each")
@@ -227,12 +249,13 @@ def _fit(at: str, given: object, rows: Mapping[str, Row]) -> Fit:
     holds_for = list_of_text(at, given.get("holds_for", list(rows)), "holds_for")
     for key in holds_for:
         require_known(f"{at}: holds_for", key, rows)
-    priors = {knob: _prior(f"{at}: priors.{knob}", knob, each, knobs) for knob, each in given.get("priors", {}).items()}
+    known = given.get("priors", {})
+    require_fields(f"{at}: priors", known, knobs)
+    priors = {knob: _prior(f"{at}: priors.{knob}", each) for knob, each in known.items()}
     return Fit(rows=dict(used), knobs=tuple(knobs), priors=priors, holds_for=tuple(dict.fromkeys([*used, *holds_for])))
 
 
-def _prior(at: str, knob: str, given: object, knobs: Sequence[str]) -> Prior:
-    require_known(at, knob, knobs)
+def _prior(at: str, given: object) -> Prior:
     require_fields(at, given, ("value", "spread", "source", "where", "note", "kind"), needed=("value", "spread"))
     for field in ("value", "spread"):
         value = given[field]
@@ -244,13 +267,15 @@ def _prior(at: str, knob: str, given: object, knobs: Sequence[str]) -> Prior:
 
 
 def _speedup(at: str, given: object, keys: Sequence[str], source: Source, where: str) -> Speedup:
-    require_fields(at, given, ("of", "over", "published"), needed=("of", "over", "published"))
+    require_fields(at, given, ("of", "over", "published", "quantity"), needed=("of", "over", "published"))
+    quantity = given.get("quantity", "step_s")
+    require_known(f"{at}: quantity", quantity, SPEEDUP_IN)
     for field in ("of", "over"):
         require_known(f"{at}: {field}", given[field], keys)
     published = fact_of(f"{at}: published", given["published"], "1", source, where)
     if not isinstance(published.value, int | float) or not 0 < published.value < math.inf:
-        raise ValueError(f"{at}: published={published.value!r} must be a finite number > 0: a ratio of step times")
-    return Speedup(of=given["of"], over=given["over"], published=published)
+        raise ValueError(f"{at}: published={published.value!r} must be a finite number > 0: a ratio")
+    return Speedup(of=given["of"], over=given["over"], quantity=quantity, published=published)
 
 
 def _ranking(at: str, given: object, rows: Sequence[Row]) -> Ranking:

@@ -1,7 +1,7 @@
 """Fields of a case file, each read with a refusal that names it, its value and its limit."""
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from rlqueue.provenance import KINDS, Quantity, Source, sources
@@ -31,6 +31,15 @@ def list_of_text(at: str, value: object, field: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise ValueError(f"{at}: {field}={value!r} must be a list of texts")
     return value
+
+
+def tables_of(at: str, given: Mapping[str, Any], field: str) -> Iterator[tuple[str, Any]]:
+    """Each entry of a list of tables, none if it is not there, with the words that say which it is."""
+    value = given.get(field, [])
+    if not isinstance(value, list):
+        raise ValueError(f"{at}: {field}={value!r} must be a list of tables, [[{field}]]")
+    for number, each in enumerate(value, start=1):
+        yield f"{at}: {field}: number {number}", each
 
 
 def number_of(at: str, given: Mapping[str, Any], field: str, *, high: float, default: float) -> float:

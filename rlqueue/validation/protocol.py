@@ -22,6 +22,9 @@ SEED = 1
 TOLD_APART = 0.001
 """The model has two rows in an order if they differ by more than this: all rows meet the same prompts, so less is rounding."""
 
+STEP_TIMES = ("step_s", "run_h", "trained_samples_per_s", "trained_tokens_per_s", "trained_tokens_per_s_per_gpu")
+"""Measures of the time of a step, the first of which that a row has counts."""
+
 AIMS = {
     "median_error_step": 0.15,
     "median_error_speedup": 0.15,
@@ -70,13 +73,14 @@ class RankedPair:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseResult:
-    """One case with its calibrations, comparisons and pairs."""
+    """One case with its calibrations, comparisons and pairs; ``not_compared``: what this solver cannot say, in words."""
 
     case: Case
     solver: str
     calibrations: Sequence[Calibration]
     comparisons: Sequence[Comparison]
     pairs: Sequence[RankedPair]
+    not_compared: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,24 +98,30 @@ class Validation:
 
     @property
     def step_errors(self) -> list[float]:
-        """Relative errors of the step time; where only tokens per second are published, of the step time these stand for."""
+        """Relative errors of the step time; where a row has only another measure of it, of the step time that stands for."""
         errors = []
         for result in self.results:
-            timed = {each.row for each in result.comparisons if each.quantity == "step_s"}
-            for each in result.comparisons:
-                if each.role == PREDICTED and each.quantity == "step_s":
-                    errors.append(abs(each.error))
-                elif each.role == PREDICTED and each.quantity == "trained_tokens_per_s" and each.row not in timed:
-                    errors.append(abs(1.0 / (1.0 + each.error) - 1.0))
+            said = [each for each in result.comparisons if each.role == PREDICTED and each.quantity in STEP_TIMES]
+            for row in dict.fromkeys(each.row for each in said):
+                first = min(
+                    (each for each in said if each.row == row), key=lambda each: STEP_TIMES.index(each.quantity)
+                )
+                inverse = MEASURES[first.quantity].better == "more"
+                errors.append(abs(1.0 / (1.0 + first.error) - 1.0) if inverse else abs(first.error))
         return errors
 
     @property
     def predicted_rows(self) -> int:
-        """Rows of which nothing was seen and something is compared."""
-        return len({
+        """Rows of which nothing was seen and something is compared, a figure or a rank."""
+        rows = {
             (each.case, each.row) for result in self.results for each in result.comparisons
             if each.role == PREDICTED and each.quantity != "speedup_ratio"
-        })  # fmt: skip
+        }  # fmt: skip
+        for result in self.results:
+            seen = result.case.calibrating | {row.key for row in result.case.rows if row.left_out}
+            ranked = {key for pair in result.pairs for key in (pair.lower, pair.higher)}
+            rows |= {(result.case.name, key) for key in ranked - seen}
+        return len(rows)
 
     @property
     def counted_pairs(self) -> list[RankedPair]:
@@ -176,6 +186,7 @@ def _result(case: Case, solver: str) -> CaseResult:
     return CaseResult(
         case=case, solver=solver, calibrations=calibrations, comparisons=tuple(_compared(case, outcomes)),
         pairs=tuple(pair for ranking in case.rankings for pair in _ranked(case, ranking, outcomes)),
+        not_compared=tuple(_not_compared(case, outcomes)),
     )  # fmt: skip
 
 
@@ -205,6 +216,7 @@ def _with_percentiles(case: Case) -> set[str]:
     """Rows whose comparison or rank needs each rollout."""
     asked = {(row.key, name) for row in case.rows for name in row.measured}
     asked |= {(key, ranking.quantity) for ranking in case.rankings for key in ranking.rows}
+    asked |= {(key, each.quantity) for each in case.speedups for key in (each.of, each.over)}
     return {key for key, name in asked if MEASURES[name].simulated_only}
 
 
@@ -228,13 +240,31 @@ def _compared(case: Case, outcomes: Mapping[str, Outcome]) -> Iterator[Compariso
     rows = {row.key: row for row in case.rows}
     for row in case.rows:
         for name, fact in row.measured.items():
-            if MEASURES[name].simulated_only and outcomes[row.key].run is None:
+            if _unseen(name, outcomes[row.key]):
                 continue
             yield _comparison(case, row, name, fact, read(outcomes[row.key], name))
     for each in case.speedups:
-        ratio = outcomes[each.over].point.step_s / outcomes[each.of].point.step_s
+        if _unseen(each.quantity, outcomes[each.of]):
+            continue
+        ratio = read(outcomes[each.over], each.quantity) / read(outcomes[each.of], each.quantity)
+        if MEASURES[each.quantity].better == "more":
+            ratio = 1.0 / ratio
         row = dataclasses.replace(rows[each.of], title=f"{rows[each.of].title} over {rows[each.over].title}")
         yield _comparison(case, row, "speedup_ratio", each.published, ratio)
+
+
+def _unseen(quantity: str, found: Outcome) -> bool:
+    """Whether only a simulation could say it, and there was none."""
+    return MEASURES[quantity].simulated_only and found.run is None
+
+
+def _not_compared(case: Case, outcomes: Mapping[str, Outcome]) -> Iterator[str]:
+    asked = [(row.key, name) for row in case.rows for name in row.measured]
+    asked += [(each.of, each.quantity) for each in case.speedups]
+    asked += [(key, each.quantity) for each in case.rankings for key in each.rows]
+    for key, name in dict.fromkeys(asked):
+        if _unseen(name, outcomes[key]):
+            yield f"{key}: {name} is simulated only, and this is the closed form"
 
 
 def _comparison(case: Case, row: Row, name: str, fact: Quantity, value: float) -> Comparison:
@@ -260,7 +290,7 @@ def _role(case: Case, row: Row, name: str) -> str:
 def _ranked(case: Case, ranking: Ranking, outcomes: Mapping[str, Outcome]) -> Iterator[RankedPair]:
     """Each pair that the source tells apart: a pair within ``ties_within`` of each other is no ranking."""
     rows = {row.key: row for row in case.rows}
-    if MEASURES[ranking.quantity].simulated_only and any(outcomes[key].run is None for key in ranking.rows):
+    if any(_unseen(ranking.quantity, outcomes[key]) for key in ranking.rows):
         return
     for i, first in enumerate(ranking.rows):
         for second in ranking.rows[i + 1 :]:

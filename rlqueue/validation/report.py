@@ -89,6 +89,7 @@ def lines(result: CaseResult) -> Iterator[str]:
         rows = ", ".join(result.case.fits[number].rows)
         knobs = ", ".join(f"{k.knob}={k.value:.4g}{' (at its limit)' if k.at_limit else ''}" for k in found.knobs)
         yield f"  fitted on {rows}: {knobs}"
+        yield from (f"  {words}" for words in found.missed)
     yield f"  {'':2} {'row':24} {'quantity':22} {'published':>11} {'predicted':>11}  error"
     for each in result.comparisons:
         mark = {PREDICTED: "", CALIBRATED: "c"}.get(each.role, "-")
@@ -102,6 +103,7 @@ def lines(result: CaseResult) -> Iterator[str]:
         yield f"  rankings right: {len(counted) - len(wrong)} of {len(counted)}" + (
             f"; wrong: {', '.join(wrong)}" if wrong else ""
         )
+    yield from (f"  not compared: {words}" for words in result.not_compared)
     for words in result.case.lacks:
         yield f"  lacks: {words}"
 
