@@ -113,8 +113,8 @@ def cycle(r, replicas, trainer_gpus, groups, rollouts, kept):
     """Step time of one scenario and what sets it.
 
     Returns (step, train, after, active, rate, generation, kept_share, limit, mean_rollout_s, sync_like): seconds of a
-    step, of its fetching and compute, of sync and pauses; running requests of a replica and rollouts per second at the slot limit; seconds a
-    batch takes to generate; share of groups kept by the age limit; constraint code of the generating side.
+    step, of its fetching and compute, of sync and pauses; running requests of a replica and rollouts per second at the slot
+    limit; seconds a batch takes to generate; share of groups kept by the age limit; constraint code of the generating side.
     """
     train = r.fetch_s + r.train_gpu_s / trainer_gpus + r.train_fixed_s
     after = r.sync_s / r.publish_steps + r.pause_s

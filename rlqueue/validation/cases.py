@@ -47,12 +47,16 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """Rows that calibrate: which of their measures, which knobs, and the rows that the knobs then hold for."""
+    """Rows that calibrate: which of their measures, which knobs, and the rows that the knobs then hold for.
+
+    ``factors``: by row and knob, what a fitted value is multiplied by in a row that was set up otherwise.
+    """
 
     rows: Mapping[str, Sequence[str]]
     knobs: Sequence[str]
     priors: Mapping[str, Prior]
     holds_for: Sequence[str]
+    factors: Mapping[str, Mapping[str, Quantity]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +163,7 @@ def case_from_values(raw: Mapping[str, Any], name: str) -> Case:
         ties_within=number_of(at, raw, "ties_within", high=1.0, default=0.0),
         facts=facts,
         rows=rows,
-        fits=_fits(at, raw, rows),
+        fits=_fits(at, raw, rows, source, where),
         speedups=tuple(_speedup(here, each, keys, source, where) for here, each in tables_of(at, raw, "speedups")),
         rankings=tuple(_ranking(here, each, rows) for here, each in tables_of(at, raw, "rankings")),
     )
@@ -221,17 +225,17 @@ def _row(at: str, given: Mapping[str, Any], facts: Mapping[str, Quantity], sourc
     )  # fmt: skip
 
 
-def _fits(at: str, raw: Mapping[str, Any], rows: Sequence[Row]) -> tuple[Fit, ...]:
+def _fits(at: str, raw: Mapping[str, Any], rows: Sequence[Row], source: Source, where: str) -> tuple[Fit, ...]:
     by_key = {row.key: row for row in rows}
-    fits = tuple(_fit(here, each, by_key) for here, each in tables_of(at, raw, "calibrations"))
+    fits = tuple(_fit(here, each, by_key, source, where) for here, each in tables_of(at, raw, "calibrations"))
     held = [key for fit in fits for key in fit.holds_for]
     if twice := sorted({key for key in held if held.count(key) > 1}):
         raise ValueError(f"{at}: calibrations: row {twice[0]!r} must be held by one of them: say holds_for in each")
     return fits
 
 
-def _fit(at: str, given: object, rows: Mapping[str, Row]) -> Fit:
-    require_fields(at, given, ("rows", "fit", "priors", "holds_for"), needed=("rows", "fit"))
+def _fit(at: str, given: object, rows: Mapping[str, Row], source: Source, where: str) -> Fit:
+    require_fields(at, given, ("rows", "fit", "priors", "holds_for", "factors"), needed=("rows", "fit"))
     used = given["rows"]
     if not isinstance(used, Mapping) or not used:
         raise ValueError(f"{at}: rows={used!r} must be a table: row = [its measures that are fitted to]")
@@ -252,7 +256,22 @@ def _fit(at: str, given: object, rows: Mapping[str, Row]) -> Fit:
     known = given.get("priors", {})
     require_fields(f"{at}: priors", known, knobs)
     priors = {knob: _prior(f"{at}: priors.{knob}", each) for knob, each in known.items()}
-    return Fit(rows=dict(used), knobs=tuple(knobs), priors=priors, holds_for=tuple(dict.fromkeys([*used, *holds_for])))
+    held = tuple(dict.fromkeys([*used, *holds_for]))
+    others = [key for key in held if key not in used]
+    scaled = given.get("factors", {})
+    require_fields(f"{at}: factors", scaled, others)
+    factors = {key: _factors(f"{at}: factors.{key}", each, knobs, source, where) for key, each in scaled.items()}
+    return Fit(rows=dict(used), knobs=tuple(knobs), priors=priors, holds_for=held, factors=factors)
+
+
+def _factors(at: str, given: object, knobs: Sequence[str], source: Source, where: str) -> dict[str, Quantity]:
+    """What fitted knobs are multiplied by in one row that they hold for."""
+    require_fields(at, given, knobs)
+    factors = {knob: fact_of(f"{at}.{knob}", each, "1", source, where) for knob, each in given.items()}
+    for knob, factor in factors.items():
+        if not isinstance(factor.value, int | float) or isinstance(factor.value, bool) or not 0 < factor.value < math.inf:
+            raise ValueError(f"{at}: {knob}={factor.value!r} must be a finite number > 0: a fitted value is multiplied by it")
+    return factors
 
 
 def _prior(at: str, given: object) -> Prior:
