@@ -117,15 +117,18 @@ class Limits:
                 if each.name in LIMITED and getattr(self, each.name) is not None}  # fmt: skip
 
     def kept(self, answers: dict[str, Any], slack: float = 0.0) -> np.ndarray:
-        """Whether each operating point keeps every limit.
+        """Whether each operating point keeps every limit, with a slack (see ``excess``)."""
+        return self.excess(answers) <= slack
 
-        Args:
-            slack: share by which a limit may be missed, and for ratios so many points.
-        """
-        kept = np.ones(np.shape(answers["step_s"]), bool)
+    def excess(self, answers: dict[str, Any]) -> np.ndarray:
+        """By how much the limit that is missed most is missed: as a share of it, or in points of a ratio; at most 0 = kept."""
+        most = np.full(np.shape(answers["step_s"]), -np.inf)
         for name, limit in self.given.items():
-            kept &= self.measure(name, answers) <= limit * (1.0 + slack) + (slack if name.endswith("ratio") else 0.0)
-        return kept
+            over = self.measure(name, answers) - limit
+            if not name.endswith("ratio"):
+                over = over / limit if limit > 0 else np.where(over > 0, np.inf, 0.0)
+            most = np.maximum(most, over)
+        return most
 
     @staticmethod
     def measure(name: str, answers: dict[str, Any]) -> np.ndarray:

@@ -13,15 +13,16 @@ from typing import Any
 import pandas as pd
 
 from rlqueue.planning.goal import Goal, Limits
-from rlqueue.planning.grid import Space, best_by_gpus, grid, own_row, refuse_impossible
-from rlqueue.planning.map import by_schedule, flat_splits, frontier, heat, prices
-from rlqueue.planning.search import Final, Option, Search
-from rlqueue.planning.trials import SLACK, Bench
+from rlqueue.planning.grid import Space, grid, own_row
+from rlqueue.planning.map import best_by_gpus, by_schedule, flat_splits, frontier, heat, prices
+from rlqueue.planning.refused import refuse_impossible
+from rlqueue.planning.rounds import ROUNDS, Search
+from rlqueue.planning.search import Final, Option
+from rlqueue.planning.trials import Bench
 from rlqueue.scenario import Scenario
 
 SEARCH_SEEDS = (0, 1)
 DECIDING_SEEDS = (2, 3, 4, 5, 6, 7)
-ROUNDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,21 +117,23 @@ def plan(
     tell = _rising(progress)
     tell(0.0, "all plans, closed form")
     found = grid(scenario, gpus, limits, space)
-    refuse_impossible(found, limits, SLACK)
+    refuse_impossible(found, limits)
     bench = Bench(grid=found, workers=workers)
     own = own_row(found)
-    search = Search(bench, goal, limits, tuple(seed + each for each in SEARCH_SEEDS))
+    search = Search(bench, goal, limits, space, tuple(seed + each for each in SEARCH_SEEDS))
     search.first(own)
     for turn in range(ROUNDS):
         tell(0.1 + 0.1 * turn, "promising plans, simulated")
         if not search.further():
             break
+    tell(0.1 + 0.1 * ROUNDS, "finer steps")
+    search.closer()
     search.along_frontier()
     deciding = tuple(seed + each for each in DECIDING_SEEDS)
-    final = Final(search, deciding, own, lambda done: tell(0.4 + 0.5 * done, "finalists, with fresh seeds"))
+    final = Final(search, deciding, own, lambda done: tell(0.5 + 0.4 * done, "finalists, with fresh seeds"))
     options = final.options()
     tell(0.9, "fewer and more GPUs")
-    believed = search.believed()
+    found, believed = search.grid, final.believed()
     best = options[0].scenario
     near = Space(
         schedules=(best.schedule,), max_staleness=(best.max_staleness / 2, best.max_staleness, best.max_staleness * 2)
@@ -141,7 +144,7 @@ def plan(
     return Plan(
         scenario=scenario, goal=goal, limits=limits, gpus=gpus, options=options, binding=binding, next_constraint=behind,
         prices=prices(believed, limits), flat_splits=flat_splits(found, believed, limits, options),
-        frontier=frontier(found, believed, goal, limits),
+        frontier=frontier(found, believed, goal, limits, list(final.simulated())),
         heat=heat(found, believed, goal, limits, options[0].scenario.schedule),
         by_gpus=by_gpus, by_schedule=by_schedule(found, believed, goal, limits), simulated=search.table(),
         seeds=deciding, lumped=final.fidelity != "whole", runs=bench.runs, events=bench.events,
