@@ -101,6 +101,13 @@ def test_where_turns_are_taken_in_one_the_limit_also_holds_in_runs_with_every_tu
     assert not better  # what is better and was not taken is marked as breaking the limit
 
 
+def test_goal_and_limits_may_be_given_by_name():
+    long = dataclasses.replace(SMALL, training_steps=100)
+    asked = plan(long, "hours", {"max_staleness_versions": 1.5, "schedules": ("async-in-flight",)}, space=SPACE)
+    limits = Limits(max_staleness_versions=1.5, schedules=("async-in-flight",))
+    assert asked.options == plan(long, Goal(objective="hours", training_steps=100), limits, space=SPACE).options
+
+
 def test_the_plan_s_numbers_are_those_of_running_it(free):
     best = free.best
     found = []
@@ -220,6 +227,13 @@ def test_a_plan_that_cannot_be_is_refused_by_the_limit_that_excludes_it(limits, 
         (lambda: Limits(max_wait_ratio=-1), "max_wait_ratio=-1 must be a number >= 0"),
         (lambda: Limits(max_kv_ratio=math.nan), "max_kv_ratio=nan must be"),
         (lambda: Limits(min_trainer_gpus=0), "min_trainer_gpus=0 must be >= 1"),
+        (lambda: Limits(min_trainer_gpus=1.5), "min_trainer_gpus=1.5 must be"),
+        (lambda: Limits(max_kv_ratio="0.5"), "max_kv_ratio='0.5' must be a number >= 0"),
+        (lambda: plan(SMALL, "cost"), "objective='cost' is not known"),
+        (lambda: plan(dataclasses.replace(SMALL, training_steps=1), "hours"), "needs training_steps or training_tokens"),
+        (lambda: plan(SMALL, limits={"max_wait": 0.1}), "limit='max_wait' is not known; did you mean max_wait_ratio"),
+        (lambda: plan(SMALL, gpus=3.5), "gpus=3.5 must be a whole number"),
+        (lambda: plan(SMALL, seed=-1), "seed=-1 must be a whole number >= 0"),
         (lambda: Limits(schedules=("async",)), "schedule='async' is not known"),
     ],
 )

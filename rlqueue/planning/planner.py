@@ -6,7 +6,7 @@ the same for all, decide among the finalists.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,14 +97,16 @@ def _rising(progress: Callable[[float, str], Any] | None) -> Callable[[float, st
 
 
 def plan(
-    scenario: Scenario, goal: Goal | None = None, limits: Limits | None = None, *, gpus: int | None = None,
+    scenario: Scenario, goal: Goal | str | None = None, limits: Limits | Mapping[str, Any] | None = None, *,
+    gpus: int | None = None,
     space: Space | None = None, seed: int = 0, workers: int | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> Plan:  # fmt: skip
     """The best plan for the goal that keeps the limits.
 
     Args:
-        goal: what is to be best; by default $/Mtok. limits: by default none. gpus: trainer and generator together; by default
+        goal: what is to be best, a ``Goal`` or one of ``OBJECTIVES`` (hours: of the scenario's own steps); by default $/Mtok.
+        limits: a ``Limits`` or a mapping of its fields; by default none. gpus: trainer and generator together; by default
             the scenario's. space: what to choose from; by default all that is sensible.
         seed: first of the seeds; the plan is a function of it. workers: threads; all cores.
         progress: is told the share that is done, and of what.
@@ -112,8 +114,12 @@ def plan(
     Raises:
         ValueError: no plan keeps the limits; the message says which one excludes everything and by how much.
     """
-    goal, limits, space = goal or Goal(), limits or Limits(), space or Space()
+    goal = goal if isinstance(goal, Goal) else Goal.of(scenario, goal or "usd-per-mtok")
+    limits, space = limits if isinstance(limits, Limits) else Limits.of(limits or {}), space or Space()
     gpus = scenario.trainer_gpus + scenario.generator_gpus if gpus is None else gpus
+    for name, value, least in (("gpus", gpus, 1), ("seed", seed, 0)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ValueError(f"{name}={value!r} must be a whole number >= {least}")
     tell = _rising(progress)
     tell(0.0, "all plans, closed form")
     found = grid(scenario, gpus, limits, space)
