@@ -1,17 +1,18 @@
 """A scenario as lines to paste into a framework's configuration, with its staleness budget in the framework's own unit.
 
-Only what a plan decides is written: the split, the batch, the slots, the budget and the schedule. What the framework cannot
-say is found by reading the lines back, and said in a comment.
+Only what a plan decides is written: the split, the batch, the slots with their memory, the budget and the schedule. What the
+framework cannot say is found by reading the lines back, and said in a comment.
 """
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rlqueue.frameworks import Reading, frameworks, read_text
 from rlqueue.frameworks.formulas import formulas, sentence, staleness
 from rlqueue.frameworks.tables import ALL, Rule, keys, rules
+from rlqueue.llm import llm_keys
 from rlqueue.provenance import parsed, quantities, table
 from rlqueue.refusal import require_known
 from rlqueue.scenario import Scenario
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 DECIDED = (
     "trainer_gpus", "generator_gpus", "gpus_per_replica", "prefill_gpus_per_replica", "prompts_per_step", "group_size",
     "updates_per_step", "steps_per_publication", "concurrency", "oversampling_factor", "schedule", "staleness_family",
-    "max_staleness",
+    "max_staleness", "memory_fraction",
 )  # fmt: skip
-"""Knobs that a plan decides."""
+"""Knobs that a plan decides, and the memory that its slots need."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,41 +134,68 @@ def paste(scenario: Scenario, framework: str) -> str:
         f"{title} cannot say {name}={_word(wanted)}: it reads {_word(got)}"
         for name, wanted, got in lost(scenario, framework)
     ]
+    comments += [
+        f"{title} says {name}={_word(wanted)} as {_word(got)}: {why}"
+        for name, wanted, got, why in otherwise(scenario, framework)
+    ]
     return "".join(f"# {comment}\n" for comment in comments) + body
 
 
 def lost(scenario: Scenario, framework: str) -> list[tuple[str, Any, Any]]:
     """Decided knobs that come back otherwise when the lines are read: (knob, the scenario's, as read)."""
+    return [(name, wanted, got) for name, wanted, got, why in _read_back(scenario, framework) if not why]
+
+
+def otherwise(scenario: Scenario, framework: str) -> list[tuple[str, Any, Any, str]]:
+    """Decided knobs that come back as other numbers for the same plan: (knob, the scenario's, as read, why it is the same)."""
+    return [each for each in _read_back(scenario, framework) if each[-1]]
+
+
+@lru_cache(maxsize=64)
+def _read_back(scenario: Scenario, framework: str) -> tuple[tuple[str, Any, Any, str], ...]:
+    """Decided knobs that differ when the lines are read, each with why the plan is the same nevertheless, or nothing."""
     launch = _launch(scenario, framework)
-    back = read_text(
-        _WRITERS[launch["format"]](lines(scenario, framework), launch["launch"]), framework, llm=scenario.llm.key
+    read = _decided(
+        read_text(
+            _WRITERS[launch["format"]](lines(scenario, framework), launch["launch"]), framework, llm=llm_keys()[0]
+        )
     )
-    read = _decided(back)
     defaults = {each.name: each.default for each in fields(Scenario) if each.default is not MISSING}
-    if scenario.schedule == "colocated-sync" and read.get("schedule") == scenario.schedule:
-        pool = scenario.trainer_gpus + scenario.generator_gpus
-        if read.get("trainer_gpus", 0) + read.get("generator_gpus", 0) == pool:
-            read |= {"trainer_gpus": scenario.trainer_gpus, "generator_gpus": scenario.generator_gpus}
     wanted = {name: getattr(scenario, name) for name in DECIDED} | {"max_staleness": _effective_staleness(scenario)}
     found = {name: read.get(name, defaults.get(name)) for name in DECIDED}
-    other = [name for name in DECIDED if found[name] != wanted[name]]
-    if found["prompts_per_step"] is None or found["max_staleness"] is None:
-        return [(name, wanted[name], found[name]) for name in other]
-    # Five publications of one step each and one of five steps are the same weights at the same moments.
-    same = [_per_publication(knobs) for knobs in (wanted, found)]
-    alike = set(_PER_PUBLICATION) if same[0][:2] == same[1][:2] else set()
-    alike |= {"max_staleness"} if same[0][2] == same[1][2] else set()
-    return [(name, wanted[name], found[name]) for name in other if name not in alike]
+    same = (
+        dict.fromkeys(_PER_PUBLICATION, "the same groups and updates per publication") if _alike(wanted, found) else {}
+    )
+    if _groups_ahead(wanted) == _groups_ahead(found):
+        same["max_staleness"] = "the same groups ahead"
+    pool = scenario.trainer_gpus + scenario.generator_gpus
+    if found["schedule"] == scenario.schedule == "colocated-sync" and pool == sum(found[name] or 0 for name in _SIDES):
+        same |= dict.fromkeys(_SIDES, f"one pool of {pool}")
+    return tuple(
+        (name, wanted[name], found[name], same.get(name, "")) for name in DECIDED if found[name] != wanted[name]
+    )
 
 
+_SIDES = ("trainer_gpus", "generator_gpus")
 _PER_PUBLICATION = ("prompts_per_step", "updates_per_step", "steps_per_publication")
 
 
-def _per_publication(knobs: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Groups, updates, and groups of the staleness budget, per publication."""
-    steps = knobs["steps_per_publication"]
-    groups = knobs["prompts_per_step"] * steps
-    return groups, knobs["updates_per_step"] * steps, knobs["max_staleness"] * groups
+def _alike(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether five publications' worth of one step each are one of five steps: the same weights at the same moments."""
+    if found["prompts_per_step"] is None:
+        return False
+    groups, updates = (
+        [knobs[name] * knobs["steps_per_publication"] for knobs in (wanted, found)]
+        for name in ("prompts_per_step", "updates_per_step")
+    )
+    return groups[0] == groups[1] and updates[0] == updates[1]
+
+
+def _groups_ahead(knobs: Mapping[str, Any]) -> float | None:
+    """Groups of the staleness budget."""
+    if knobs["prompts_per_step"] is None or knobs["max_staleness"] is None:
+        return None
+    return knobs["max_staleness"] * knobs["prompts_per_step"] * knobs["steps_per_publication"]
 
 
 def _decided(reading: Reading) -> dict[str, Any]:

@@ -221,7 +221,7 @@ def test_the_download_is_the_scenario_on_the_page(visit, explorer):
     here.press(NAMES["generator_gpus"], "ArrowRight")
     here.press(NAMES["max_staleness"], "ArrowLeft")
     with here.page.expect_download() as waited:
-        here.page.get_by_role("link", name="Download scenario (TOML)").click()
+        here.page.get_by_role("button", name="Scenario (TOML)").click()
     assert waited.value.suggested_filename == "prime-rl-qwen3-235b.toml"
     with open(waited.value.path(), encoding="utf-8") as file:  # noqa: PTH123
         held = Scenario.from_toml(file.read())

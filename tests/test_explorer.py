@@ -4,15 +4,15 @@ import dataclasses
 import html
 import re
 from dataclasses import fields
-from urllib.parse import unquote
 
 import pytest
 
 from rlqueue import Scenario, cost, solve
 from rlqueue.app import controls, findings, origins, panels, way_words, whole_run
 from rlqueue.app.answers import answer
-from rlqueue.app.explorer import Explorer, download, stamp
+from rlqueue.app.explorer import Explorer, stamp
 from rlqueue.app.runs import Fidelity
+from rlqueue.app.sharing import scenario_file
 from rlqueue.app.state import State, kind_of, opened, value_of, with_value
 from rlqueue.app.way import way
 from rlqueue.presets import preset, preset_names, reported
@@ -214,11 +214,10 @@ def test_what_data_say_is_text_and_never_markup():
     assert "<i>" not in origins._line(row)
 
 
-def test_the_download_is_the_scenario():
+def test_the_scenario_file_is_the_scenario():
     state = moved(opened("verl-qwen3-235b-c96"), concurrency=120, **{"node.usd_per_kwh": 0.2})
-    link = download(state)
-    assert 'download="verl-qwen3-235b-c96.toml"' in link
-    held = unquote(re.search('href="data:application/toml;charset=utf-8,([^"]+)"', link)[1])
+    name, held = scenario_file(state.scenario)
+    assert name == "verl-qwen3-235b-c96.toml"
     assert Scenario.from_toml(held) == state.scenario
 
 
@@ -241,7 +240,7 @@ def test_a_slider_makes_the_scenario_that_the_page_then_shows(page, knob):
     found = answer(page.state)
     assert page._cards.value == panels.cards(found, way_words.card(way(page.state)))
     assert page._plots._stamp == stamp(page.state.scenario)
-    assert "rlq-changed" in page._download.value
+    assert "rlq-changed" in page._changed.value
 
 
 @pytest.mark.parametrize("control", controls.MORE, ids=lambda control: control.knob)

@@ -329,3 +329,25 @@ def test_a_batch_counted_in_tokens_is_divided_by_the_assumed_lengths():
 
 def test_every_framework_has_a_configuration_here():
     assert {framework for framework, _ in EXPECTED.values()} == set(frameworks())
+
+
+def test_a_preset_s_lengths_stand_for_a_limit_that_only_the_framework_s_default_says():
+    silent = read_text("async_training.staleness_threshold=0.5\n", "verl", based_on="slime-qwen3-235b")
+    published = Scenario.from_data("slime-qwen3-235b")
+    assert silent.values["max_response_tokens"] == published.max_response_tokens
+    assert silent.values["mean_response_tokens"] == published.mean_response_tokens
+    said = read_text("data.max_response_length=512\n", "verl", based_on="slime-qwen3-235b")
+    assert said.values["max_response_tokens"] == 512
+    assert said.values["mean_response_tokens"] < 512
+    assert (
+        read_text("data.max_prompt_length=512\n", "verl", llm="qwen3-8b").values["max_response_tokens"] == 512
+    )  # its default
+
+
+def test_a_preset_s_prompt_that_is_longer_than_the_file_s_sequence_does_not_stand():
+    found = read_text(
+        "[orchestrator]\nseq_len = 2048\nmax_off_policy_steps = 4\n", "prime-rl", based_on="verl-qwen3-235b-c96"
+    )
+    assert Scenario.from_data("verl-qwen3-235b-c96").mean_prompt_tokens > 2048
+    assert found.values["mean_prompt_tokens"] + found.values["max_response_tokens"] == 2048
+    assert 0 < found.values["mean_response_tokens"] < found.values["max_response_tokens"]

@@ -1,15 +1,20 @@
 """Lines to paste: what is written is read back as the same knobs, and what a framework cannot say is said."""
 
 import dataclasses
+import json
+import shlex
+import tomllib
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlqueue import Scenario
 from rlqueue.choices import SCHEDULES, STALENESS_FAMILIES
+from rlqueue.cli import main
 from rlqueue.frameworks import read_text
-from rlqueue.paste import DECIDED, TARGETS, conversions, lines, lost, paste
+from rlqueue.paste import DECIDED, TARGETS, conversions, lines, lost, otherwise, paste
 from rlqueue.presets import preset_names
 
 OWN_WORDS = {
@@ -138,3 +143,97 @@ def test_a_name_stays_in_its_comment(scenario):
 def test_a_framework_without_lines_is_refused_by_name(scenario):
     with pytest.raises(ValueError, match="framework='skyrl' is not known"):
         paste(scenario, "skyrl")
+
+
+def test_nodes_that_only_prefill_are_said_where_the_framework_has_a_word_for_them():
+    scenario = Scenario.from_data("prime-rl-glm-5")
+    assert (scenario.gpus_per_replica, scenario.prefill_gpus_per_replica) == (64, 32)
+    assert lost(scenario, "prime-rl") == []
+    written = tomllib.loads(paste(scenario, "prime-rl"))
+    assert written["inference"]["deployment"] == {
+        "type": "disaggregated", "prefill_nodes_per_replica": 4, "decode_nodes_per_replica": 4,
+    }  # fmt: skip
+    assert (written["deployment"]["num_infer_nodes"], written["deployment"]["num_infer_replicas"]) == (8, 2)
+    # Half a node cannot be named
+    half = dataclasses.replace(scenario, prefill_gpus_per_replica=4)
+    assert ("prefill_gpus_per_replica", 4, 0) in lost(half, "prime-rl")
+
+
+def test_early_pruning_is_said_by_those_that_have_it(scenario):
+    pruned = dataclasses.replace(scenario, oversampling_factor=1.5, schedule="partial-rollout")
+    for framework in ("slime", "miles"):
+        assert f"--over-sampling-batch-size {1.5 * scenario.prompts_per_step:g}" in paste(pruned, framework)
+        assert "over-sampling-batch-size" not in paste(scenario, framework)
+    assert "verl cannot say oversampling_factor=1.5: it reads 1" in paste(pruned, "verl")
+
+
+def test_what_is_said_in_other_numbers_is_said_to_be_the_same():
+    scenario = Scenario.from_data("slime-qwen3-235b")
+    assert [(knob, was, now) for knob, was, now, _ in otherwise(scenario, "verl")] == [
+        ("prompts_per_step", 8, 40), ("updates_per_step", 1, 5), ("steps_per_publication", 5, 1),
+    ]  # fmt: skip
+    assert "verl says prompts_per_step=8 as 40: the same groups and updates per publication" in paste(scenario, "verl")
+    assert "AReaL says max_staleness=8 as 40: the same groups ahead" in paste(scenario, "areal")
+    shared = dataclasses.replace(scenario, schedule="colocated-sync", max_staleness=0)
+    assert "slime says trainer_gpus=32 as 48: one pool of 96" in paste(shared, "slime")
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_no_knob_of_a_plan_is_dropped_in_silence(data):
+    """Each comes back as it was, or a comment names it with both values; the body is what its format's own reader takes."""
+    draw = data.draw
+    framework, updates, replica = (
+        draw(st.sampled_from(TARGETS)), draw(st.sampled_from((1, 1, 2, 4))), draw(st.sampled_from((1, 2, 4, 8, 16))),
+    )  # fmt: skip
+    scenario = dataclasses.replace(
+        Scenario.from_data("prime-rl-qwen3-235b"), llm="qwen3-8b", cluster_gpus=0, gpus_per_replica=replica,
+        trainer_gpus=draw(st.integers(1, 80)), generator_gpus=replica * draw(st.integers(1, 12)),
+        prompts_per_step=updates * draw(st.integers(1, 100)), updates_per_step=updates,
+        group_size=draw(st.integers(2, 16)), steps_per_publication=draw(st.sampled_from((1, 1, 2, 5))),
+        concurrency=draw(st.integers(1, 5000)), schedule=draw(st.sampled_from(sorted(SCHEDULES))),
+        staleness_family=draw(st.sampled_from(sorted(STALENESS_FAMILIES))),
+        max_staleness=draw(st.sampled_from((0, 0.1, 0.5, 1, 1.5, 4, 16))),
+        oversampling_factor=draw(st.sampled_from((1, 1, 1.5, 2))),
+    )  # fmt: skip
+    text = paste(scenario, framework)
+    {"prime-rl": tomllib.loads, "areal": yaml.safe_load, "nemo-rl": yaml.safe_load}.get(framework, shlex.split)(
+        "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    )
+    reading = read_text(text, framework, based_on="prime-rl-qwen3-235b")
+    assert reading.unknown == ()
+    in_step = {"sync": 0, "colocated-sync": 0, "one-step-off": 1}
+    for knob in DECIDED:
+        wanted = getattr(scenario, knob)
+        if knob == "max_staleness":
+            wanted = in_step.get(scenario.schedule, wanted)
+        got = reading.values.get(knob, 1 if knob != "prefill_gpus_per_replica" else 0)
+        word = wanted if isinstance(wanted, str) else f"{wanted:.10g}"
+        assert got == wanted or f"cannot say {knob}={word}: it" in text or f"says {knob}={word} as" in text, (
+            knob,
+            text,
+        )
+
+
+def test_the_command_line_s_object_holds_what_is_lost(capsys):
+    assert main(["paste", "slime-qwen3-235b", "--framework", "nemo-rl", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"knob": "concurrency", "scenario": 256, "read": 2560} in found["lost"]
+    assert [each["knob"] for each in found["otherwise"]] == ["max_staleness"]
+
+
+def test_an_llm_of_one_s_own_hinders_nobody(scenario):
+    own = dataclasses.replace(scenario, llm=dataclasses.replace(scenario.llm, key="mine-7b"))
+    assert [paste(own, each) for each in TARGETS] == [paste(scenario, each) for each in TARGETS]
+
+
+@pytest.mark.parametrize("framework", TARGETS)
+@pytest.mark.parametrize("name", preset_names())
+def test_what_is_read_back_on_its_preset_runs_as_the_preset_does_but_for_what_is_said(name, framework):
+    """The lines hold no lengths: those of the preset hold, not the framework's defaults of some hundred tokens."""
+    scenario = Scenario.from_data(name)
+    back = Scenario.from_values(read_text(paste(scenario, framework), framework, based_on=name).values, name=name)
+    knobs = {each.name for each in dataclasses.fields(Scenario)} - {"measured_run"}  # another plan has another course
+    different = {each for each in knobs if getattr(back, each) != getattr(scenario, each)}
+    said = {each[0] for each in (*lost(scenario, framework), *otherwise(scenario, framework))}
+    assert different <= said, {each: (getattr(scenario, each), getattr(back, each)) for each in different - said}

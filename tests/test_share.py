@@ -9,12 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_explorer import text
 
+from rlqueue import Scenario
 from rlqueue.app import share
+from rlqueue.app.compare import Compare
 from rlqueue.app.explorer import Explorer
 from rlqueue.app.growth import Growth
 from rlqueue.app.inside import Inside
+from rlqueue.app.plan import Planned
 from rlqueue.app.state import State, opened, started, with_value
 from rlqueue.app.teach import Teach
+from rlqueue.app.validation import Accuracy
+from rlqueue.app.your_run import YourRun
 from rlqueue.knobs import CATALOGUES
 from rlqueue.presets import preset_names
 
@@ -141,6 +146,66 @@ def test_a_run_from_the_explorer_gets_what_the_other_pages_are_about_and_keeps_i
     assert (growth.state.scenario.concurrency, growth.state.scenario.drift_law) == (300, "linear")
 
 
+PAGES = (Explorer, Inside, Teach, Growth, Planned, Compare)
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_what_links_to_other_pages_carry_is_read_by_each_of_them(kind):
+    page = kind()
+    carried = sharing(page).elsewhere or sharing(page).query
+    for other in (each() for each in PAGES):
+        other._restored(f"?{carried}")
+        assert carried.split("&")[0].removeprefix("p=") in sharing(other).query
+
+
+@pytest.mark.parametrize("kind", [*PAGES, YourRun, Accuracy])
+def test_each_page_offers_its_files_and_the_scenario_among_them_is_its_own(kind):
+    page = kind()
+    button, sent = sharing(page), []
+    button.send = sent.append
+    for key, label, title in button.files:
+        assert label
+        assert title
+        button._handle_custom_msg({"kind": "file", "which": key}, [])
+        assert sent[-1]["which"] == key
+        assert sent[-1]["name"].endswith(f".{key.partition('-')[0]}")
+    files = {message["which"]: message["text"] for message in sent}
+    assert "csv" in files
+    if kind is Compare:
+        for letter, each in zip("ab", page.shown, strict=True):
+            assert Scenario.from_toml(files[f"toml-{letter}"]) == each.state.scenario
+    elif kind in PAGES:
+        assert Scenario.from_toml(files["toml"]) == page.state.scenario
+    else:
+        assert "toml" not in files  # an example without a configuration, and a page about many runs
+
+
+def test_a_run_of_one_s_own_has_a_scenario_file_once_there_is_a_configuration():
+    page = YourRun()
+    page._preset.value = SMALL
+    assert [key for key, *_ in page._share.files] == ["toml", "csv"]
+    assert Scenario.from_toml(page._scenario()[1]) == page.found.diagnosis.scenario
+    rows = list(csv.DictReader(io.StringIO(page._csv()[1])))
+    assert {"measured", "closed form"} <= {row["kind"] for row in rows}
+
+
+def test_a_plan_s_question_is_its_link():
+    page = Planned(opened(SMALL))
+    assert page.sharing.query == f"p={SMALL}"
+    page.gpus.index += 1
+    page.goal.index, page.staleness.index, page.schedule.index, page.usd.index, page.trainers.index = 1, 4, 2, 3, 2
+    other = Planned()
+    other._restored(f"?{page.sharing.query}")
+    assert other.asked == page.asked
+    assert other.sharing.query == page.sharing.query
+    moved_on = share.query(moved(concurrency=300))
+    other._restored(moved_on)
+    assert other.asked.scenario.concurrency == 300
+    assert other.asked.max_staleness_versions is None  # what the link before had asked for is gone
+    with pytest.raises(ValueError, match="goal='fame' is not known"):
+        other._restored("goal=fame")
+
+
 def test_a_seed_is_part_of_the_link_of_a_run():
     page = Inside()
     page._restored("p=slime-qwen3-235b&seed=7")
@@ -154,7 +219,13 @@ def test_a_bad_link_is_refused_in_the_status_line_and_the_page_opens_as_always()
     page._share._handle_custom_msg({"kind": "open", "query": "?g=many"}, [])
     assert "generator_gpus='many' must be a whole number" in text(page._status.value)
     assert page.state == opened()
-    for message in ("open", {"kind": "open", "query": 3}, {"kind": "file", "which": "toml"}, None):
+    for message in (
+        "open",
+        {"kind": "open", "query": 3},
+        {"kind": "file", "which": "exe"},
+        {"kind": "file", "which": ["csv"]},
+        None,
+    ):
         page._share._handle_custom_msg(message, [])
         assert text(page._status.value) == ""
     assert page.state == opened()

@@ -106,7 +106,7 @@ def test_a_measured_mean_has_the_band_of_its_chance_by_student_s_law(page):
     seen = text(page._parts["cards"].value)
     spread = f"±{seconds(steady.std(ddof=1))} between steps"
     assert f"Step {seconds(steady.mean())} measured {len(steady)} steps, {spread}" in seen
-    assert f"chance {seconds(low)}–{seconds(high)}" in seen
+    assert f"chance {low:.0f}–{high:.0f} s" in seen
     assert page._parts["cards"].value.count(kind_tag("measured")) == seen.count("chance ")
     assert "inputs" not in seen  # there is no model beside it
 

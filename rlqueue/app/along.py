@@ -23,7 +23,7 @@ from rlqueue.app.moving_knobs import STEPS
 from rlqueue.app.page import STATIC, AtRest, box, explained, page_box, played, slider
 from rlqueue.app.plot import Plots
 from rlqueue.app.runs import workers
-from rlqueue.app.sharing import Sharing
+from rlqueue.app.sharing import Sharing, scenario_file
 from rlqueue.app.state import State, opened, started
 from rlqueue.app.walk import Walked, walk
 from rlqueue.app.way import POINTS, Way, way
@@ -60,7 +60,8 @@ class Along:
         self.seed, self._loading = SEEDS[0], False
         self.status = status_line()
         self.board = Board(self.state, self.every_knob, self.status, self.go, reset=self._first_seed)
-        self.sharing = Sharing(self._restored, self.status, {"csv": self._csv})
+        self.sharing = Sharing(self.status, self._restored)
+        self.sharing.offer({"toml": lambda: scenario_file(self.state.scenario), "csv": self._csv})
         self.rest = AtRest(self._failed)
         self._build()
         self.build()

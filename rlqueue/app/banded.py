@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from html import escape
@@ -79,8 +80,17 @@ def of_inputs(found: Bands | None, quantity: str, shown: Callable[[float], str])
 
 
 def between(of: str, low: str, high: str, title: str) -> Span:
-    """A span from its ends as written."""
-    return Span(words=f"{of} {low} throughout" if low == high else f"{of} {low}–{high}", title=title)
+    """A span from its ends as written; a unit that both have is written once."""
+    if low == high:
+        return Span(words=f"{of} {low} throughout", title=title)
+    (low_number, unit), (_, other) = (_parted(each) for each in (low, high))
+    return Span(words=f"{of} {low_number if unit == other else low}–{high}", title=title)
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """A written number without its unit, and the unit with what divides them."""
+    number, mark, unit = re.match(r"([^ /]*)([ /]?)(.*)", text).groups()
+    return number, mark + unit
 
 
 def of_seeds(values: Sequence[float], shown: Callable[[float], str]) -> Span:

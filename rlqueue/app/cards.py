@@ -61,7 +61,7 @@ def html(card: Card) -> str:
 
 def listed(cards: Iterable[Card], *, further: str = "", note: str = "") -> str:
     """Cards side by side. ``further``: others as HTML. ``note``: what their bands are of, for who has no mouse to point with."""
-    below = f'<p class="rlq-small rlq-of-bands">{escape(note)}</p>' if note else ""
+    below = f'<p class="rlq-of-bands">{escape(note)}</p>' if note else ""
     return f'<dl class="rlq-cards">{"".join(map(html, cards))}{further}</dl>{below}'
 
 

@@ -28,7 +28,7 @@ from rlqueue.app.page import STATIC, AtRest, box, choice, explained, page_box
 from rlqueue.app.plot import Plots
 from rlqueue.app.refining import SEEDS, point_fidelity
 from rlqueue.app.runs import outcome, workers
-from rlqueue.app.sharing import Sharing
+from rlqueue.app.sharing import Sharing, scenario_file
 from rlqueue.app.simulated import gathered
 from rlqueue.app.state import State, opened
 from rlqueue.app.way import Way, way
@@ -76,7 +76,7 @@ class Compare:
             Board(each.state, controls.MAIN, self._status, partial(self._go, place))
             for place, each in enumerate(self.columns)
         ]
-        self._share = Sharing(self._restored, self._status, {"csv": self._csv})
+        self._share = Sharing(self._status, self._restored)
         self._rest = AtRest(self._failed)
         self._build()
         self._show()
@@ -123,9 +123,13 @@ class Compare:
     def _csv(self) -> tuple[str, str]:
         rows = []
         for each in self.shown:
-            made = page_table.of_answer(each.found) + page_table.of_way(each.way)
+            made = page_table.of_answer(each.found, each.known) + page_table.of_way(each.way)
             rows += [(f"{each.letter}: {name}", *rest) for name, *rest in made]
         return "side-by-side.csv", page_table.csv(rows)
+
+    def _scenario(self, place: int) -> tuple[str, str]:
+        each = self.columns[place]
+        return scenario_file(each.state.scenario, f"{each.letter}-{each.state.scenario.name}")
 
     # When the hand rests
 
@@ -161,6 +165,8 @@ class Compare:
         query = urlencode({each.letter: share.query(each.state) for each in self.shown})
         self._share.elsewhere = share.query(self.shown[-1].state)
         self._share.query, self._share.stem = query, "side-by-side"
+        scenarios = {f"toml-{each.letter}": partial(self._scenario, place) for place, each in enumerate(self.shown)}
+        self._share.offer(scenarios | {"csv": self._csv})
         self._show_numbers()
 
     def _show_numbers(self) -> None:

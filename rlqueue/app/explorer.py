@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from functools import partial
-from html import escape
 from typing import Any
-from urllib.parse import quote
 
 import ipywidgets as widgets
 from IPython.display import display
@@ -27,7 +25,7 @@ from rlqueue.app.page import AtRest, box, page_box
 from rlqueue.app.plot import Plots
 from rlqueue.app.refining import known_map, refine
 from rlqueue.app.runs import workers
-from rlqueue.app.sharing import Sharing
+from rlqueue.app.sharing import Sharing, scenario_file
 from rlqueue.app.state import State, opened
 from rlqueue.app.way import way
 from rlqueue.app.whole_run import WholeRun
@@ -62,7 +60,8 @@ class Explorer:
         self._status = status_line()
         self._board = Board(self.state, KNOBS, self._status, self._go)
         self._whole = WholeRun(self._board, self._status, self._go)
-        self._share = Sharing(self._restored, self._status, {"csv": self._csv})
+        self._share = Sharing(self._status, self._restored)
+        self._share.offer({"toml": lambda: scenario_file(self.state.scenario), "csv": self._csv})
         self._rest = AtRest(self._not_refined)
         self._build()
         self._arrange()
@@ -90,7 +89,7 @@ class Explorer:
         self._go(share.read(query)[0])
 
     def _csv(self) -> tuple[str, str]:
-        rows = page_table.of_answer(self._found) + page_table.of_way(self._way)
+        rows = page_table.of_answer(self._found, known(self._found.state)) + page_table.of_way(self._way)
         return f"{self.state.scenario.name}.csv", page_table.csv(rows)
 
     # What happens when the hand rests
@@ -126,7 +125,7 @@ class Explorer:
             button.layout.display = "" if there else "none"
             if there:
                 button.description = panels.move_words(found.moves[place])
-        self._download.value = download(self.state)
+        self._changed.value = "" if self.state.untouched else origins.kind_tag("changed", "no longer the published run")
         self._share.query, self._share.stem = share.query(self.state), self.state.scenario.name
         self._unfolded(found)
 
@@ -148,7 +147,7 @@ class Explorer:
     # What there is
 
     def _build(self) -> None:
-        self._download = widgets.HTML()
+        self._changed = widgets.HTML()
         self._cards, self._lesser, self._verdict, self._how = (widgets.HTML() for _ in range(4))
         self._moves = [widgets.Button() for _ in range(MOVES)]
         self._plots = Plots(figures(self._found))
@@ -167,7 +166,7 @@ class Explorer:
         )
         self.box = page_box(
             [
-                self._board.header(self._download, self._share),
+                self._board.header(self._changed, self._share),
                 self._board.blocks(controls.MAIN),
                 self._status,
                 self._how,
@@ -200,14 +199,6 @@ def answered(state: State) -> Answer:
     """The answer while the hand moves, with the cells of the map that were simulated before."""
     found = answer(state)
     return dataclasses.replace(found, map_so_far=known_map(found))
-
-
-def download(state: State) -> str:
-    """A link that holds the scenario itself, so that saving it asks nobody."""
-    name = escape(f"{state.scenario.name}.toml")
-    address = "data:application/toml;charset=utf-8," + quote(state.scenario.to_toml())
-    changed = "" if state.untouched else origins.kind_tag("changed", "no longer the published run")
-    return f'<a class="rlq-download" download="{name}" href="{address}">Download scenario (TOML)</a> {changed}'
 
 
 def costs_and_facts(found: Answer) -> str:

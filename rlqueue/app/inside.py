@@ -21,7 +21,7 @@ from rlqueue.app.inside_runs import Shown, short, slices
 from rlqueue.app.page import STATIC, AtRest, box, explained, page_box, slider
 from rlqueue.app.plot import Plots
 from rlqueue.app.runs import workers
-from rlqueue.app.sharing import Sharing
+from rlqueue.app.sharing import Sharing, scenario_file
 from rlqueue.app.state import State, opened
 from rlqueue.scenario import Scenario
 
@@ -56,7 +56,8 @@ class Inside:
         self._loading = False
         self._status = status_line()
         self._board = Board(self.state, (*controls.MAIN, SCHEDULE), self._status, self._went, reset=self._first_seed)
-        self._share = Sharing(self._restored, self._status, {"csv": self._csv})
+        self._share = Sharing(self._status, self._restored)
+        self._share.offer({"toml": lambda: scenario_file(self.state.scenario), "csv": self._csv})
         self._rest = AtRest(self._failed)
         self._build()
         self._arrange()
@@ -129,6 +130,7 @@ class Inside:
     def _show(self, found: Shown, moved: controls.Control | None = None) -> None:
         self.shown = found
         self._board.show(self.state, moved)
+        self._share.elsewhere = share.query(self.state)  # no other page knows of seeds
         self._share.query, self._share.stem = share.query(self.state, seed=self.seed), self.state.scenario.name
         self._loading = True
         self._seed.value = self.seed

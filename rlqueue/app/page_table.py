@@ -12,6 +12,7 @@ import pandas as pd
 from rlqueue.app.answers import Answer
 from rlqueue.app.walk import Walked
 from rlqueue.app.way import Way
+from rlqueue.uncertainty import Band, Bands
 
 COLUMNS = ("scenario", "kind", "quantity", "along", "at", "value")
 
@@ -23,12 +24,14 @@ def csv(rows: Iterable[tuple[Any, ...]]) -> str:
     return text.getvalue()
 
 
-def of_answer(found: Answer) -> list[tuple[Any, ...]]:
-    """The point by both solvers, and the curves over the splits."""
+def of_answer(found: Answer, bands: Bands | None = None) -> list[tuple[Any, ...]]:
+    """The point by both solvers with its bands where they are known, and the curves over the splits."""
     name = found.state.scenario.name
     rows = _numbers(name, "closed form", vars(found.point) | vars(found.bill))
     if found.simulated.point is not None:
         rows += _numbers(name, "simulated", vars(found.simulated.point) | vars(found.simulated.bill))
+    for band in bands.rows if bands else ():
+        rows += of_band(name, band)
     splits = found.frame.splits
     for kind, curves in (("closed form", found.by_split), ("simulated", found.simulated.curve.by_split)):
         if kind == "simulated" and not len(found.simulated.curve.simulated):
@@ -59,6 +62,12 @@ def of_way(way: Way, walked: Walked | None = None) -> list[tuple[Any, ...]]:
                     for step, value in zip(walked.blocks["step"], walked.blocks[quantity], strict=True)
                 ]
     return rows + _numbers(name, "closed form", vars(way.whole), "whole run")
+
+
+def of_band(name: str, band: Band) -> list[tuple[Any, ...]]:
+    """How far a number may be off, for what its inputs are known to."""
+    ends = (("low", band.low), ("median", band.median), ("high", band.high))
+    return [(name, band.kind, band.quantity, "inputs", at, value) for at, value in ends]
 
 
 def _numbers(name: str, kind: str, values: Mapping[str, Any], along: str = "") -> list[tuple[Any, ...]]:

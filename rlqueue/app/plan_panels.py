@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+from typing import Any
 
+from rlqueue.app import page_table
 from rlqueue.app.banded import between, note, of_inputs
 from rlqueue.app.cards import Card, listed
 from rlqueue.app.formats import count, dollars, percent, versions
@@ -96,6 +98,29 @@ ANSWERS = (
     ("KV cache", "kv_used_ratio", percent, "", "mean share in use"),
 )
 """What else a plan comes to: label, quantity, how it is written, unit, and a line."""
+
+
+def rows(made: Made) -> list[tuple[Any, ...]]:
+    """The plan for a file, in the columns of ``page_table``: every option, the best of each schedule, and the bands."""
+    name, plan = made.asked.scenario.name, made.plan
+    if plan is None:
+        return []
+    found = []
+    for each in plan.options:
+        scenario = {knob: getattr(each.scenario, knob) for knob in CHOSEN}
+        numbers = (
+            scenario | {"objective": each.value, "objective_low": each.low, "objective_high": each.high} | each.answers
+        )
+        found += [(name, "simulated", quantity, "option", each.role, value) for quantity, value in numbers.items()]
+    for schedule, each in plan.by_schedule.set_index("schedule").iterrows():
+        found += [(name, "closed form", quantity, "best of", schedule, value) for quantity, value in each.items()]
+    for band in made.bands.rows if made.bands else ():
+        found += page_table.of_band(name, band)
+    return found
+
+
+CHOSEN = ("trainer_gpus", "generator_gpus", "concurrency", "max_staleness", "schedule")
+"""What a plan chooses."""
 
 
 def tables(made: Made | None) -> str:

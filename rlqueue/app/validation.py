@@ -10,15 +10,19 @@ import asyncio
 import functools
 
 import ipywidgets as widgets
+import pandas as pd
 from IPython.display import display
 
 from rlqueue.app import validation_words as words
-from rlqueue.app.page import STATIC, AtRest, page_box
+from rlqueue.app.guard import status_line
+from rlqueue.app.page import STATIC, AtRest, box, page_box
 from rlqueue.app.plot import Plots
+from rlqueue.app.sharing import Sharing
 from rlqueue.app.validation_figures import figures
 from rlqueue.measures import SOLVERS
 from rlqueue.validation import CaseResult, cases
 from rlqueue.validation.protocol import result
+from rlqueue.validation.report import table
 
 
 def page() -> None:
@@ -46,8 +50,14 @@ class Accuracy:
         )
         self._folds.add_class("rlq-cases")
         self._plots = Plots(figures([], self._names))
+        status = status_line()
+        self._share = Sharing(status)
+        self._share.stem = "validation"
+        self._share.offer({"csv": self._csv})
         self.box = page_box(
             [
+                box("rlq-header", [self._share]),
+                status,
                 self._about,
                 self._cards,
                 widgets.HTML(words.colours(self.cases)),
@@ -64,6 +74,10 @@ class Accuracy:
     @property
     def _names(self) -> list[str]:
         return [case.name for case in self.cases]
+
+    def _csv(self) -> tuple[str, str]:
+        rows = table([self.results[name] for name in self._names if name in self.results])
+        return "validation.csv", pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
 
     def _begin(self) -> None:
         self._rest.begin(self._compute)

@@ -72,7 +72,7 @@ def _over_cases(drawn: Sequence[float], shown: Callable[[float], str]) -> Span:
     if not drawn:
         return Span(words="one case only", title="nothing is known of its spread over cases")
     low, high = np.percentile(drawn, [50.0 * (1.0 - LEVEL), 50.0 * (1.0 + LEVEL)])
-    return between("cases", shown(low).partition(" ")[0], shown(high), OF_CASES)
+    return between("cases", shown(low), shown(high), OF_CASES)
 
 
 def _merit(name: str, value: float | None) -> str:

@@ -11,14 +11,16 @@ from typing import Any
 import ipywidgets as widgets
 from IPython.display import display
 
+from rlqueue.app import page_table
 from rlqueue.app import your_run_words as words
 from rlqueue.app.drop import LARGEST, Drop
 from rlqueue.app.guard import guarded, reported, status_line
 from rlqueue.app.page import STATIC, box, choice, explained, page_box
 from rlqueue.app.plot import Plots
+from rlqueue.app.sharing import Sharing, scenario_file
 from rlqueue.app.state import preset_row
 from rlqueue.app.your_run_figures import figures
-from rlqueue.app.your_run_found import Found, Given, added, example, found
+from rlqueue.app.your_run_found import Found, Given, added, example, found, rows
 from rlqueue.llm import llm_keys
 from rlqueue.logs.names import frameworks, title
 from rlqueue.presets import preset_names
@@ -77,6 +79,8 @@ class YourRun:
             )
         }
         self._plots = Plots(figures(self.found))
+        self._share = Sharing(self._status)
+        self._share.stem = "your-run"
         self._hidden = widgets.HTML(layout={"display": "none"})  # a style: what the log has nothing of takes no room
         self._arrange()
         self._show(self.found)
@@ -112,6 +116,13 @@ class YourRun:
 
         return set_knob
 
+    def _csv(self) -> tuple[str, str]:
+        return "your-run.csv", page_table.csv(rows(self.found))
+
+    def _scenario(self) -> tuple[str, str]:
+        """The configuration as a scenario, brought to the log where there is one."""
+        return scenario_file(self.found.diagnosis.scenario, "your-run")
+
     def _cleared(self, _: Any) -> None:
         self._go(example())
 
@@ -132,6 +143,8 @@ class YourRun:
         for name in ("recognised", "verdict", "cards", "moves", "fitted", "traps", "missing"):
             self._parts[name].value = getattr(words, name)(new)
             self._parts[name].layout.display = "" if self._parts[name].value else "none"
+        there = new.diagnosis is not None and new.diagnosis.scenario is not None
+        self._share.offer(({"toml": self._scenario} if there else {}) | {"csv": self._csv})
         self._parts["log"].value = words.log_values(new)
         self._parts["configuration"].value = words.configuration_values(new.reading)
         self._plots.layout.display = "" if new.measured is not None else "none"
@@ -164,6 +177,7 @@ class YourRun:
                 ),
                 self._status,
                 parts["recognised"],
+                box("rlq-header", [self._share]),
                 parts["verdict"],
                 parts["cards"],
                 self._hidden,

@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
+from typing import Any
 
+from rlqueue.app import page_table
 from rlqueue.app.banded import SAMPLES
 from rlqueue.calibration import FittedKnob
 from rlqueue.diagnosis import Diagnosis, diagnose
@@ -165,6 +167,29 @@ def _scenario(given: Given) -> tuple[Reading | None, Scenario | None, str]:
         return reading, Scenario.from_values(reading.values, name=reading.name), ""
     except ValueError as refusal:
         return reading, None, str(refusal)
+
+
+def rows(found: Found) -> list[tuple[Any, ...]]:
+    """What was measured and what the model says of it, for a file, in the columns of ``page_table``."""
+    name = " + ".join((*found.given.logs, *found.given.configurations))
+    made = []
+    for quantity, mean in found.measured.means().items() if found.measured is not None else ():
+        numbers = {"mean": mean.mean, "sd": mean.sd, "steps": mean.rows}
+        made += [(name, "measured", quantity, "steady steps", at, value) for at, value in numbers.items()]
+    diagnosis = found.diagnosis
+    made += [
+        (name, "fitted" if each.fitted else "closed form", each.quantity, "", "", each.predicted)
+        for each in (diagnosis.comparisons if diagnosis else ())
+    ]
+    for band in found.bands.rows if found.bands else ():
+        made += page_table.of_band(name, band)
+    for gain in diagnosis.gains if diagnosis else ():
+        numbers = {
+            "trainer_wait_ratio": gain.move.point.trainer_wait_ratio,
+            "usd_per_mtok": gain.move.bill.usd_per_mtok,
+        }
+        made += [(name, "closed form", quantity, "move", gain.move.words, value) for quantity, value in numbers.items()]
+    return made
 
 
 __all__ = ["CONFIGURATIONS", "EXAMPLE", "Found", "Given", "added", "example", "found", "preset_names"]

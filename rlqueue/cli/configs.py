@@ -10,7 +10,7 @@ from typing import Any
 from rlqueue.frameworks import Reading, frameworks, read
 from rlqueue.frameworks.source import SUFFIXES, file_text
 from rlqueue.frameworks.telling import plain, told
-from rlqueue.paste import TARGETS, lines, paste
+from rlqueue.paste import TARGETS, lines, lost, otherwise, paste
 from rlqueue.provenance import parsed
 from rlqueue.scenario import Scenario
 
@@ -94,12 +94,17 @@ def run_read(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_paste(scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]:
-    """``rlqueue paste``: the text, and each line with its formula."""
+    """``rlqueue paste``: the text, and each line with its formula, and what is lost or said otherwise."""
     made = [
         {"key": line.key, "value": line.value, "unit": line.unit, "formula": line.formula, "note": line.note}
         for line in lines(scenario, options.into)
     ]
-    return {"scenario": scenario.name, "framework": options.into, "text": paste(scenario, options.into), "lines": made}
+    names = ("knob", "scenario", "read")
+    return {
+        "scenario": scenario.name, "framework": options.into, "text": paste(scenario, options.into), "lines": made,
+        "lost": [dict(zip(names, each, strict=True)) for each in lost(scenario, options.into)],
+        "otherwise": [dict(zip((*names, "why"), each, strict=True)) for each in otherwise(scenario, options.into)],
+    }  # fmt: skip
 
 
 def read_lines(answer: Mapping[str, Any]) -> Iterator[str]:

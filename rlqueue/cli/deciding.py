@@ -53,10 +53,9 @@ def run_plan(scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]:
     """``rlqueue plan``: the plan as plain values, told in sentences."""
     from rlqueue.planning import Goal, Limits, as_object, plan
 
-    steps = options.training_steps
-    if steps is None and options.training_tokens is None and scenario.training_steps > 1:
-        steps = float(scenario.training_steps)
-    goal = Goal(objective=options.objective, training_steps=steps, training_tokens=options.training_tokens)
+    length = {"training_steps": options.training_steps, "training_tokens": options.training_tokens}
+    given = any(value is not None for value in length.values())
+    goal = Goal(objective=options.objective, **length) if given else Goal.of(scenario, options.objective)
     limits = Limits(**{name: getattr(options, name) for name in LIMITS}, schedules=tuple(options.schedule))
     with bar(100, "%") as tell:
         found = plan(

@@ -119,18 +119,32 @@ def facts(
     for rule in rules("readings", configuration.framework, variant):
         if rule.target in found:
             continue
-        guessed = any(argument.startswith("%") for argument in rule.arguments)
-        if guessed and rule.target in base and _possible(base[rule.target], found):
+        fact = _fact(rule, configuration, found, assumed)
+        if rule.target in base and _better_known(base[rule.target], rule, fact, found):
             found[rule.target] = base[rule.target]
-        elif (fact := _fact(rule, configuration, found, assumed)) is not None:
+        elif fact is not None:
             found[rule.target] = fact
     return found
 
 
-def _possible(fact: Fact, found: Mapping[str, Fact]) -> bool:
-    """Whether a published run's length is shorter than the cut that the file says."""
+def _better_known(published: Fact, rule: Rule, fact: Fact | None, found: Mapping[str, Fact]) -> bool:
+    """Whether a published run's knob stands: for a guess, where it fits the file's limits, and for the cut that no file says."""
+    if rule.target == "max_response_tokens":
+        said = found.get("mean_response_tokens")
+        return (said is None or said.origin != "read") and fact is not None and not _reads(fact)
+    if not any(argument.startswith("%") for argument in rule.arguments):
+        return False
     cut = found.get("max_response_tokens")
-    return fact.knob != "mean_response_tokens" or cut is None or fact.value < cut.value
+    if rule.target == "mean_response_tokens":
+        return cut is None or published.value < cut.value
+    if rule.target == "mean_prompt_tokens" and fact is not None:
+        return all(published.value < given.value for given in fact.givens if given.origin == "read")
+    return True
+
+
+def _reads(fact: Fact) -> bool:
+    """Whether anything that it follows from is in the file."""
+    return any(given.origin == "read" for given in fact.givens)
 
 
 def _fact(

@@ -1,12 +1,14 @@
 """What a plan is to reach, and the limits it must keep."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from rlqueue.choices import SCHEDULES
 from rlqueue.refusal import require_known
+from rlqueue.scenario import Scenario
 from rlqueue.units import SECONDS_PER_HOUR
 
 OBJECTIVES = {"usd-per-mtok": "$/Mtok", "tokens-per-s": "trained tokens/s", "hours": "h"}
@@ -44,6 +46,12 @@ class Goal:
             raise ValueError("training_tokens must be unset with training_steps: the run has one length")
         if self.objective == "hours" and set(lengths.values()) == {None}:
             raise ValueError("objective='hours' needs training_steps or training_tokens: how long the run is")
+
+    @classmethod
+    def of(cls, scenario: Scenario, objective: str) -> Self:
+        """The objective, for a run of as many steps as the scenario has (one step says nothing of a run's length)."""
+        steps = float(scenario.training_steps) if scenario.training_steps > 1 else None
+        return cls(objective=objective, training_steps=steps)
 
     @property
     def more_is_better(self) -> bool:
@@ -103,12 +111,21 @@ class Limits:
     def __post_init__(self) -> None:
         for name in LIMITED:
             value = getattr(self, name)
-            if value is not None and not value >= 0:
-                raise ValueError(f"{name}={value} must be a number >= 0")
-        if self.min_trainer_gpus < 1:
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if value is not None and not (number and value >= 0):
+                raise ValueError(f"{name}={value!r} must be a number >= 0")
+        whole = isinstance(self.min_trainer_gpus, int)
+        if not whole or self.min_trainer_gpus < 1:
             raise ValueError(f"min_trainer_gpus={self.min_trainer_gpus} must be >= 1: somebody has to train")
         for schedule in self.schedules:
             require_known("schedule", schedule, SCHEDULES)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Limits by name."""
+        for name in values:
+            require_known("limit", name, [each.name for each in fields(cls)])
+        return cls(**values)
 
     @property
     def given(self) -> dict[str, float]:
@@ -117,15 +134,18 @@ class Limits:
                 if each.name in LIMITED and getattr(self, each.name) is not None}  # fmt: skip
 
     def kept(self, answers: dict[str, Any], slack: float = 0.0) -> np.ndarray:
-        """Whether each operating point keeps every limit.
+        """Whether each operating point keeps every limit, with a slack (see ``excess``)."""
+        return self.excess(answers) <= slack
 
-        Args:
-            slack: share by which a limit may be missed, and for ratios so many points.
-        """
-        kept = np.ones(np.shape(answers["step_s"]), bool)
+    def excess(self, answers: dict[str, Any]) -> np.ndarray:
+        """By how much the limit that is missed most is missed: as a share of it, or in points of a ratio; at most 0 = kept."""
+        most = np.full(np.shape(answers["step_s"]), -np.inf)
         for name, limit in self.given.items():
-            kept &= self.measure(name, answers) <= limit * (1.0 + slack) + (slack if name.endswith("ratio") else 0.0)
-        return kept
+            over = self.measure(name, answers) - limit
+            if not name.endswith("ratio"):
+                over = over / limit if limit > 0 else np.where(over > 0, np.inf, 0.0)
+            most = np.maximum(most, over)
+        return most
 
     @staticmethod
     def measure(name: str, answers: dict[str, Any]) -> np.ndarray:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rlqueue.choices import SCHEDULES
-from rlqueue.planning.goal import LIMITED, Goal, Limits
+from rlqueue.planning.goal import Limits
 from rlqueue.rates import rates
 from rlqueue.scenario import Scenario
 from rlqueue.sweep import split_grid
@@ -27,8 +29,8 @@ FULL = 1.25
 """The most slots of a replica over those at which its KV cache is full."""
 CHOICE = ("schedule", "trainer_gpus", "generator_gpus", "concurrency", "max_staleness")
 """Columns that say what a plan is."""
-AXES = ("split", "slots", "budget")
-"""Columns that count the values of each choice within a schedule: neighbours differ by one."""
+SAME = ("schedule", "generator_gpus", "concurrency", "max_staleness")
+"""Columns in which no two rows of a grid are the same."""
 ANSWERS = (
     "step_s", "trainer_wait_ratio", "rollout_idle_ratio", "staleness_versions", "kv_used_ratio", "accepted_ratio",
     "usd_per_mtok",
@@ -52,13 +54,17 @@ class Space:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Plans for ``gpus`` GPUs, one row each: the choice (schedule, generator_gpus, trainer_gpus, concurrency,
-    slots_per_replica, max_staleness) and the closed form's answers to it.
+    """Plans for ``gpus`` GPUs, one row each: the choice (schedule, generator_gpus, trainer_gpus, concurrency, slots of a
+    replica, max_staleness) and the closed form's answers to it.
+
+    Attributes:
+        even: so many rows at the beginning are all combinations of each schedule's values; others were added one by one.
     """
 
     scenario: Scenario
     gpus: int
     table: pd.DataFrame
+    even: int
 
     def plan(self, row: int) -> Scenario:
         """The scenario of a row."""
@@ -69,6 +75,16 @@ class Grid:
             max_staleness=float(chosen["max_staleness"]),
         )  # fmt: skip
 
+    def values(self, column: str) -> np.ndarray:
+        """All values of a choice that were looked at evenly, rising."""
+        return np.unique(self.table[column][: self.even])
+
+    def joined(self, blocks: Iterable[pd.DataFrame]) -> Grid:
+        """The grid with more plans at its end, those that it has left out: all rows keep their numbers."""
+        table = pd.concat([self.table, *blocks], ignore_index=True)
+        table = table.drop_duplicates(list(SAME), ignore_index=True)
+        return dataclasses.replace(self, table=table)
+
     @cached_property
     def answers(self) -> dict[str, np.ndarray]:
         """The closed form's answers as arrays over the rows."""
@@ -76,10 +92,10 @@ class Grid:
 
     @cached_property
     def place(self) -> np.ndarray:
-        """Where each row lies, for telling neighbours: log split, log slots, log budget; array of shape (rows, 3)."""
+        """Where each row lies, for telling how far apart plans are: log split, log slots, log budget; shape (rows, 3)."""
         t = self.table
         return np.column_stack([
-            np.log(t["generator_gpus"] / t["trainer_gpus"]), np.log(t["slots_per_replica"]), np.log1p(t["max_staleness"])
+            np.log(t["generator_gpus"] / t["trainer_gpus"]), np.log(t["slots"]), np.log1p(t["max_staleness"])
         ])  # fmt: skip
 
 
@@ -100,7 +116,29 @@ def grid(scenario: Scenario, gpus: int, limits: Limits, space: Space | None = No
         _of_schedule(scenario, gpus, limits, space, schedule=schedule, every=every * (2 if schedule in COSTLY else 1))
         for schedule in schedules
     ]
-    return Grid(scenario=scenario, gpus=gpus, table=pd.concat(parts, ignore_index=True))
+    table = pd.concat(parts, ignore_index=True).drop_duplicates(list(SAME), ignore_index=True)
+    found = Grid(scenario=scenario, gpus=gpus, table=table, even=len(table))
+    # A generator with GPUs to spare is no split in whole replicas, but still what the plan is to be better than
+    own = space == Space() and scenario.schedule in schedules and scenario.trainer_gpus >= limits.min_trainer_gpus
+    if own and gpus == scenario.trainer_gpus + scenario.generator_gpus and own_row(found) is None:
+        found = found.joined([single(scenario)])
+    return found
+
+
+def single(plan: Scenario) -> pd.DataFrame:
+    """The block of one plan."""
+    slots = plan.concurrency / _replicas(plan, plan.schedule, plan.generator_gpus)
+    return block(plan, plan.schedule, plan.generator_gpus, slots, plan.max_staleness)
+
+
+def _replicas(scenario: Scenario, schedule: str, generator_gpus: Any) -> Any:
+    """Replicas that generate: with a colocated schedule those of all GPUs."""
+    gpus = scenario.trainer_gpus + scenario.generator_gpus if schedule == "colocated-sync" else generator_gpus
+    return gpus // scenario.gpus_per_replica
+
+
+def _own_slots(scenario: Scenario) -> float:
+    return scenario.concurrency / _replicas(scenario, scenario.schedule, scenario.generator_gpus)
 
 
 def _splits(scenario: Scenario, gpus: int, limits: Limits, space: Space, every: int) -> np.ndarray:
@@ -122,116 +160,71 @@ def _slots(scenario: Scenario, space: Space, every: int) -> np.ndarray:
     """Slots of a replica: every factor alike from one (or a part of a batch's share) to beyond a full KV cache, and its own."""
     if space.slots_per_replica:
         return np.array(space.slots_per_replica, float)
+    own = _own_slots(scenario)
     most = max(4.0, FULL * float(rates(scenario)["kv_slots"][0]))
-    low = max(1.0, min(scenario.concurrency / scenario.replicas, most) / 16.0)
-    even = np.geomspace(low, most, SLOTS // every).round()
-    unit = 10.0 ** np.maximum(0.0, np.floor(np.log10(even)) - 1.0)  # two digits: a slot count to set, not a measurement
-    return np.unique(np.append((even / unit).round() * unit, scenario.concurrency / scenario.replicas))
+    low = max(1.0, min(own, most) / 16.0)
+    return np.unique(np.append(_two_digits(np.geomspace(low, most, SLOTS // every)), own))
+
+
+def _two_digits(values: np.ndarray) -> np.ndarray:
+    """A slot count to set, not a measurement."""
+    unit = 10.0 ** np.maximum(0.0, np.floor(np.log10(values)) - 1.0)
+    return np.maximum(1.0, (values / unit).round() * unit)
+
+
+def _budgets(scenario: Scenario, limits: Limits, space: Space, every: int) -> np.ndarray:
+    """The usual budgets, the scenario's own, and the one that is the limit on staleness."""
+    own = [scenario.max_staleness]
+    if limits.max_staleness_versions:
+        own.append(limits.max_staleness_versions)
+    return np.array(space.max_staleness or np.unique([*BUDGETS[::every], *own]), float)
 
 
 def _of_schedule(
     scenario: Scenario, gpus: int, limits: Limits, space: Space, *, schedule: str, every: int
 ) -> pd.DataFrame:
-    base = dataclasses.replace(scenario, schedule=schedule, cluster_gpus=0)
-    colocated = schedule == "colocated-sync"
     generator = _splits(scenario, gpus, limits, space, every)
-    if colocated:  # all GPUs do both: the split says nothing
-        generator = generator[len(generator) // 2 :][:1]
-    trainer = gpus - generator
-    replicas = (np.full_like(generator, gpus) if colocated else generator) // scenario.gpus_per_replica
-    slots = np.maximum(1.0, (replicas[:, None] * _slots(scenario, space, every)).round())
-    budgets = np.array(space.max_staleness or np.unique(np.append(BUDGETS[::every], scenario.max_staleness)))
+    if schedule == "colocated-sync":  # all GPUs do both: the split says nothing
+        own = scenario.generator_gpus if scenario.trainer_gpus + scenario.generator_gpus == gpus else 0
+        generator = np.array([own if own in generator else generator[len(generator) // 2]])
+    budgets = _budgets(scenario, limits, space, every)
     if schedule in IN_STEP:
         budgets = np.array([scenario.max_staleness])
+    there = dataclasses.replace(
+        scenario, cluster_gpus=0, generator_gpus=int(generator[0]), trainer_gpus=int(gpus - generator[0])
+    )
+    return block(there, schedule, generator, _slots(scenario, space, every), budgets)
+
+
+def block(scenario: Scenario, schedule: str, generator: Any, slots: Any, budgets: Any) -> pd.DataFrame:
+    """All combinations of those splits, slots of a replica and budgets on the scenario's GPUs, solved."""
+    generator, slots, budgets = (np.atleast_1d(each) for each in (generator, slots, budgets))
+    base = dataclasses.replace(scenario, schedule=schedule, cluster_gpus=0)
+    replicas = np.broadcast_to(_replicas(base, schedule, generator), generator.shape)
+    concurrency = np.maximum(1.0, (replicas[:, None] * slots).round())
     axes = {
-        "generator_gpus": generator[:, None, None], "trainer_gpus": trainer[:, None, None],
-        "concurrency": slots[:, :, None], "max_staleness": budgets[None, None, :],
+        "generator_gpus": generator[:, None, None],
+        "trainer_gpus": (base.trainer_gpus + base.generator_gpus - generator)[:, None, None],
+        "concurrency": concurrency[:, :, None], "max_staleness": budgets[None, None, :].astype(float),
     }  # fmt: skip
     found = split_grid(base, **axes)
-    shape = (*slots.shape, budgets.size)
+    shape = (*concurrency.shape, budgets.size)
     columns = {name: np.broadcast_to(values, shape).ravel() for name, values in axes.items()}
-    columns |= dict(zip(AXES, (each.ravel() for each in np.indices(shape)), strict=True))
-    columns["slots_per_replica"] = np.broadcast_to((slots / replicas[:, None])[:, :, None], shape).ravel()
+    columns["slots"] = np.broadcast_to(slots[None, :, None].astype(float), shape).ravel()
     columns |= {name: np.broadcast_to(found[name], shape).ravel() for name in ANSWERS}
     columns["trained_tokens_per_s"] = scenario.trained_tokens_per_step / columns["step_s"]
     return pd.DataFrame({"schedule": schedule, **columns})
 
 
-def neighbours(found: Grid, row: int) -> dict[str, int]:
-    """Rows that differ from a row in one choice by one step, by what differs."""
-    table, here = found.table, found.table.iloc[row]
-    same = table["schedule"] == here["schedule"]
-    near = {}
-    for axis in AXES:
-        others = [each for each in AXES if each != axis]
-        line = same & (table[others] == here[others].astype(int)).all(axis=1)
-        for step in (-1, 1):
-            there = np.flatnonzero(line & (table[axis] == here[axis] + step))
-            if there.size:
-                near[f"{axis}{step:+d}"] = int(there[0])
-    return near
+def row_of(found: Grid, chosen: pd.Series) -> int | None:
+    """The row of a plan, chosen as a row of another table; None where it is not among the plans."""
+    rows = np.flatnonzero(np.all([found.table[name] == chosen[name] for name in SAME], axis=0))
+    return int(rows[0]) if rows.size else None
 
 
 def own_row(found: Grid) -> int | None:
     """The row of the scenario itself; None where it is not among the plans (other GPUs, or a schedule left out)."""
-    table, s = found.table, found.scenario
-    same = (table["schedule"] == s.schedule) & (table["concurrency"] == s.concurrency)
-    if s.schedule != "colocated-sync":
-        same &= (table["generator_gpus"] == s.generator_gpus) & (table["trainer_gpus"] == s.trainer_gpus)
-    same &= table["max_staleness"] == s.max_staleness
-    rows = np.flatnonzero(same & (found.gpus == s.trainer_gpus + s.generator_gpus))
-    return int(rows[0]) if rows.size else None
-
-
-def refuse_impossible(found: Grid, limits: Limits, slack: float) -> None:
-    """Raise ValueError if no plan keeps the limits: which one excludes everything, and by how much."""
-    if limits.kept(found.answers, slack).any():
-        return
-    rows = len(found.table)
-    alone, together = [], []
-    for name, limit in limits.given.items():
-        measure = limits.measure(name, found.answers)
-        if measure.min() > limit:
-            alone.append(_missed(name, limit, float(measure.min()), f"the best of {rows:,} plans on {found.gpus} GPUs"))
-        others = dataclasses.replace(limits, **{name: None}).kept(found.answers)
-        if others.any():
-            best = float(measure[others].min())
-            together.append(_missed(name, limit, best, "the best plan that keeps the other limits"))
-    if alone:
-        raise ValueError("no plan: " + "; ".join(alone))
-    raise ValueError(
-        "no plan keeps all limits at once: "
-        + ("; or ".join(together) or "no one of them can be lifted alone to get one")
-    )
-
-
-def _missed(name: str, limit: float, best: float, who: str) -> str:
-    return f"{name}={limit:g} must be >= {_up(best):g}: {LIMITED[name]} of {who} is {best:.3g}, {best - limit:.3g} too much"
-
-
-def _up(value: float) -> float:
-    """Three digits, upwards: a limit that can be kept."""
-    unit = 10.0 ** (np.floor(np.log10(value)) - 2) if value > 0 else 1.0
-    return float(np.ceil(value / unit) * unit)
-
-
-def best_by_gpus(scenario: Scenario, gpus: int, goal: Goal, limits: Limits, space: Space) -> pd.DataFrame:
-    """The best plan of fewer and of more GPUs, by closed form: one row per number of GPUs."""
-    replica = scenario.gpus_per_replica
-    factors = (0.5, 0.625, 0.75, 0.875, 1.0, 1.125, 1.25, 1.5, 2.0)
-    least = replica + limits.min_trainer_gpus
-    sizes = {max(least, round(gpus * factor / replica) * replica) for factor in factors} | {
-        gpus - replica,
-        gpus + replica,
-    }
-    rows = []
-    for size in sorted((sizes | {gpus}) - {each for each in sizes if each < least}):
-        there = grid(scenario, size, limits, dataclasses.replace(space, generator_gpus=()))
-        kept = limits.kept(there.answers)
-        if kept.any():
-            losses = np.where(kept, goal.loss(goal.value(there.answers)), np.inf)
-            row = int(np.argmin(losses))
-            rows.append(
-                {"gpus": size, "objective": float(goal.value(there.answers)[row])} | there.table.iloc[row].to_dict()
-            )
-    return pd.DataFrame(rows)
+    s = found.scenario
+    if found.gpus != s.trainer_gpus + s.generator_gpus:
+        return None
+    return row_of(found, pd.Series({name: getattr(s, name) for name in CHOICE}))

@@ -1,18 +1,17 @@
 """What lies around a plan, by the closed form as corrected by simulated plans: frontier, map, schedules, prices of limits."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
 from rlqueue.planning.goal import Goal, Limits
-from rlqueue.planning.grid import CHOICE, Grid
+from rlqueue.planning.grid import CHOICE, Grid, Space, grid
 from rlqueue.planning.search import Option
-from rlqueue.planning.trials import frontier_rows
+from rlqueue.planning.trials import Believed, frontier_rows
+from rlqueue.scenario import Scenario
 
-Believed = dict[str, np.ndarray]
-"""What ``trials.corrected`` returns: arrays over the grid's rows."""
 FLAT = 0.02
 """Plans within such a share of the best count as the same on a flat optimum."""
 
@@ -22,7 +21,7 @@ def flat_splits(found: Grid, believed: Believed, limits: Limits, options: Iterab
     grid, and as decided by the options.
     """
     losses = np.where(limits.kept(believed), believed["loss"], np.inf)
-    near = set(found.table["generator_gpus"][losses <= losses.min() * (1.0 + FLAT)].astype(int))
+    near = set(found.table["generator_gpus"][np.isfinite(losses) & (losses <= losses.min() * (1.0 + FLAT))].astype(int))
     decided: dict[int, float] = {}
     for each in options:  # by loss: the first of a split is its best
         if each.kept:
@@ -39,9 +38,10 @@ def prices(believed: Believed, limits: Limits) -> dict[str, float]:
     return {name: float(max(0.0, 1.0 - believed["loss"][each].min() / here)) for name, each in free.items()}
 
 
-def frontier(found: Grid, believed: Believed, goal: Goal, limits: Limits) -> pd.DataFrame:
-    """Plans that nothing of less staleness beats, whatever the limit on staleness, the least stale first."""
-    rows = frontier_rows(believed, limits)
+def frontier(found: Grid, believed: Believed, goal: Goal, limits: Limits, simulated: Sequence[int]) -> pd.DataFrame:
+    """Of the simulated plans those that none of less staleness beats, whatever the limit on staleness, the least stale first."""
+    some = np.array(simulated)
+    rows = some[frontier_rows({name: values[some] for name, values in believed.items()}, limits)]
     chosen = found.table.iloc[rows][list(CHOICE)]
     return chosen.reset_index(drop=True).assign(
         staleness_versions=believed["staleness_versions"][rows], objective=goal.loss(believed["loss"][rows])
@@ -52,7 +52,7 @@ def heat(found: Grid, believed: Believed, goal: Goal, limits: Limits, schedule: 
     """The best objective of each split (columns, generator GPUs) and staleness budget (rows), other choices free; not a number
     where no plan keeps the limits.
     """
-    rows = (found.table["schedule"] == schedule).to_numpy()
+    rows = (found.table["schedule"] == schedule).to_numpy() & (np.arange(len(found.table)) < found.even)
     losses = np.where(limits.kept(believed) & np.isfinite(believed["loss"]), believed["loss"], np.nan)[rows]
     table = found.table[rows].assign(loss=losses)
     cells = table.pivot_table(
@@ -70,3 +70,25 @@ def by_schedule(found: Grid, believed: Believed, goal: Goal, limits: Limits) -> 
         staleness_versions=believed["staleness_versions"][best],
         trainer_wait_ratio=believed["trainer_wait_ratio"][best], objective=goal.loss(losses[best]),
     )  # fmt: skip
+
+
+def best_by_gpus(scenario: Scenario, gpus: int, goal: Goal, limits: Limits, space: Space) -> pd.DataFrame:
+    """The best plan of fewer and of more GPUs, by closed form: one row per number of GPUs."""
+    replica = scenario.gpus_per_replica
+    factors = (0.5, 0.625, 0.75, 0.875, 1.0, 1.125, 1.25, 1.5, 2.0)
+    least = replica + limits.min_trainer_gpus
+    sizes = {max(least, round(gpus * factor / replica) * replica) for factor in factors} | {
+        gpus - replica,
+        gpus + replica,
+    }
+    rows = []
+    for size in sorted((sizes | {gpus}) - {each for each in sizes if each < least}):
+        there = grid(scenario, size, limits, dataclasses.replace(space, generator_gpus=()))
+        kept = limits.kept(there.answers)
+        if kept.any():
+            losses = np.where(kept, goal.loss(goal.value(there.answers)), np.inf)
+            row = int(np.argmin(losses))
+            rows.append(
+                {"gpus": size, "objective": float(goal.value(there.answers)[row])} | there.table.iloc[row].to_dict()
+            )
+    return pd.DataFrame(rows)

@@ -6,22 +6,23 @@ the same for all, decide among the finalists.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from rlqueue.planning.goal import Goal, Limits
-from rlqueue.planning.grid import Space, best_by_gpus, grid, own_row, refuse_impossible
-from rlqueue.planning.map import by_schedule, flat_splits, frontier, heat, prices
-from rlqueue.planning.search import Final, Option, Search
-from rlqueue.planning.trials import SLACK, Bench
+from rlqueue.planning.grid import Space, grid, own_row
+from rlqueue.planning.map import best_by_gpus, by_schedule, flat_splits, frontier, heat, prices
+from rlqueue.planning.refused import refuse_impossible
+from rlqueue.planning.rounds import ROUNDS, Search
+from rlqueue.planning.search import Final, Option
+from rlqueue.planning.trials import Bench
 from rlqueue.scenario import Scenario
 
 SEARCH_SEEDS = (0, 1)
 DECIDING_SEEDS = (2, 3, 4, 5, 6, 7)
-ROUNDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,14 +97,16 @@ def _rising(progress: Callable[[float, str], Any] | None) -> Callable[[float, st
 
 
 def plan(
-    scenario: Scenario, goal: Goal | None = None, limits: Limits | None = None, *, gpus: int | None = None,
+    scenario: Scenario, goal: Goal | str | None = None, limits: Limits | Mapping[str, Any] | None = None, *,
+    gpus: int | None = None,
     space: Space | None = None, seed: int = 0, workers: int | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> Plan:  # fmt: skip
     """The best plan for the goal that keeps the limits.
 
     Args:
-        goal: what is to be best; by default $/Mtok. limits: by default none. gpus: trainer and generator together; by default
+        goal: what is to be best, a ``Goal`` or one of ``OBJECTIVES`` (hours: of the scenario's own steps); by default $/Mtok.
+        limits: a ``Limits`` or a mapping of its fields; by default none. gpus: trainer and generator together; by default
             the scenario's. space: what to choose from; by default all that is sensible.
         seed: first of the seeds; the plan is a function of it. workers: threads; all cores.
         progress: is told the share that is done, and of what.
@@ -111,26 +114,32 @@ def plan(
     Raises:
         ValueError: no plan keeps the limits; the message says which one excludes everything and by how much.
     """
-    goal, limits, space = goal or Goal(), limits or Limits(), space or Space()
+    goal = goal if isinstance(goal, Goal) else Goal.of(scenario, goal or "usd-per-mtok")
+    limits, space = limits if isinstance(limits, Limits) else Limits.of(limits or {}), space or Space()
     gpus = scenario.trainer_gpus + scenario.generator_gpus if gpus is None else gpus
+    for name, value, least in (("gpus", gpus, 1), ("seed", seed, 0)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ValueError(f"{name}={value!r} must be a whole number >= {least}")
     tell = _rising(progress)
     tell(0.0, "all plans, closed form")
     found = grid(scenario, gpus, limits, space)
-    refuse_impossible(found, limits, SLACK)
+    refuse_impossible(found, limits)
     bench = Bench(grid=found, workers=workers)
     own = own_row(found)
-    search = Search(bench, goal, limits, tuple(seed + each for each in SEARCH_SEEDS))
+    search = Search(bench, goal, limits, space, tuple(seed + each for each in SEARCH_SEEDS))
     search.first(own)
     for turn in range(ROUNDS):
         tell(0.1 + 0.1 * turn, "promising plans, simulated")
         if not search.further():
             break
+    tell(0.1 + 0.1 * ROUNDS, "finer steps")
+    search.closer()
     search.along_frontier()
     deciding = tuple(seed + each for each in DECIDING_SEEDS)
-    final = Final(search, deciding, own, lambda done: tell(0.4 + 0.5 * done, "finalists, with fresh seeds"))
+    final = Final(search, deciding, own, lambda done: tell(0.5 + 0.4 * done, "finalists, with fresh seeds"))
     options = final.options()
     tell(0.9, "fewer and more GPUs")
-    believed = search.believed()
+    found, believed = search.grid, final.believed()
     best = options[0].scenario
     near = Space(
         schedules=(best.schedule,), max_staleness=(best.max_staleness / 2, best.max_staleness, best.max_staleness * 2)
@@ -141,7 +150,7 @@ def plan(
     return Plan(
         scenario=scenario, goal=goal, limits=limits, gpus=gpus, options=options, binding=binding, next_constraint=behind,
         prices=prices(believed, limits), flat_splits=flat_splits(found, believed, limits, options),
-        frontier=frontier(found, believed, goal, limits),
+        frontier=frontier(found, believed, goal, limits, list(final.simulated())),
         heat=heat(found, believed, goal, limits, options[0].scenario.schedule),
         by_gpus=by_gpus, by_schedule=by_schedule(found, believed, goal, limits), simulated=search.table(),
         seeds=deciding, lumped=final.fidelity != "whole", runs=bench.runs, events=bench.events,

@@ -1,4 +1,4 @@
-"""Which plans are simulated, and which of them wins: rounds of search, then fresh seeds for the finalists."""
+"""Which of the finalists wins, and how sure that is: fresh seeds, the same for all."""
 
 from __future__ import annotations
 
@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from rlqueue.planning.goal import Goal, Limits
-from rlqueue.planning.grid import CHOICE, neighbours
-from rlqueue.planning.trials import SLACK, Bench, corrected, frontier_rows, promising
+from rlqueue.choices import SCHEDULES
+from rlqueue.planning.nearby import with_neighbours
+from rlqueue.planning.refused import missed
+from rlqueue.planning.rounds import CLOSER, Search
+from rlqueue.planning.trials import MEASURED, Believed
 from rlqueue.scenario import Scenario
 
-HOPELESS = 3.0
-"""Schedules whose best plan loses so many times as much by closed form are not simulated."""
-PER_ROUND = 6
 FINALISTS = 4
-ALONG = 8
-"""Plans of the frontier that are simulated."""
 AGAIN = 2
 """Times that a winner may bring its own neighbours, or a search without a winner goes on."""
 AS_GOOD = 0.005
@@ -27,6 +23,8 @@ AS_GOOD = 0.005
 DECIDING_EVENTS = 40_000_000
 """Beyond so many events of deciding runs, all turns of a rollout are taken in one."""
 CONFIDENCE = 0.95
+SIMPLEST = list(SCHEDULES)
+"""The catalogue names them by how much a framework has to do for them."""
 WORDS = {
     "split-1": "smaller generator", "split+1": "larger generator", "slots-1": "fewer slots", "slots+1": "more slots",
     "budget-1": "smaller staleness budget", "budget+1": "larger staleness budget",
@@ -64,65 +62,6 @@ class Option:
         return not self.difference_low <= 0.0 <= self.difference_high
 
 
-class Search:
-    """Rounds of simulated plans, each chosen by what the rounds before say of the closed form."""
-
-    def __init__(self, bench: Bench, goal: Goal, limits: Limits, seeds: tuple[int, ...]) -> None:
-        self.grid, self.bench, self.goal, self.limits, self.seeds = bench.grid, bench, goal, limits, seeds
-        self.rows: list[int] = []
-
-    def first(self, own: int | None) -> None:
-        """The best plan of each schedule that is not hopeless, and the scenario's own."""
-        losses = np.where(
-            self.limits.kept(self.grid.answers, SLACK), self.goal.loss(self.goal.value(self.grid.answers)), np.inf
-        )
-        best = [int(rows[np.argmin(losses[rows])]) for rows in self.grid.table.groupby("schedule").indices.values()]
-        hopeful = [row for row in best if losses[row] < HOPELESS * losses.min()]
-        self._simulate([*hopeful, *([] if own is None else [own])])
-
-    def further(self) -> bool:
-        """One more round; false where there is nothing new to try."""
-        more = promising(self.grid, self.believed(), self.limits, done=self.rows, count=PER_ROUND)
-        self._simulate(more)
-        return bool(more)
-
-    def along_frontier(self) -> None:
-        """Some plans of the frontier of staleness, so that it rests on runs."""
-        rows = frontier_rows(self.believed(), self.limits)
-        self._simulate(rows[np.linspace(0, rows.size - 1, min(rows.size, ALONG)).round().astype(int)].tolist())
-
-    def believed(self) -> dict[str, np.ndarray]:
-        """The closed form over the grid as corrected so far."""
-        return corrected(self.grid, self.bench, self.rows, self.seeds, self.goal)
-
-    def _simulate(self, rows: list[int]) -> None:
-        self.bench.run(rows, self.seeds, "search")
-        self.rows += [row for row in dict.fromkeys(rows) if row not in self.rows]
-
-    def loss(self, answers: dict[str, Any]) -> Any:
-        """Loss of simulated answers, a number or one per seed."""
-        return self.goal.loss(self.goal.value(answers))
-
-    def ranked(self) -> dict[int, dict[str, float]]:
-        """Answers of the rows simulated, those that keep the limits first, the least loss first."""
-        means = self.bench.means(self.rows, self.seeds, "search")
-        return dict(sorted(means.items(), key=lambda each: (not self.kept(each[1]), self.loss(each[1]))))
-
-    def kept(self, answers: dict[str, float]) -> bool:
-        """Whether simulated answers keep the limits."""
-        return bool(self.limits.kept(answers))
-
-    def table(self) -> pd.DataFrame:
-        """Every plan simulated: its choice, its staleness and its objective."""
-        found = self.ranked()
-        chosen = self.grid.table.iloc[list(found)][list(CHOICE)]
-        return chosen.reset_index(drop=True).assign(
-            staleness_versions=[each["staleness_versions"] for each in found.values()],
-            objective=[float(self.goal.value(each)) for each in found.values()],
-            kept=[self.kept(each) for each in found.values()],
-        )
-
-
 class Final:
     """The finalists and their neighbours with fresh seeds: the winner, and how sure that is."""
 
@@ -134,7 +73,8 @@ class Final:
                 "no plan: none of the simulated runs came to its end; fewer slots or a larger budget may help"
             )
         self.rows = [] if own is None else [own]
-        self._join([*ranked[:FINALISTS], *neighbours(search.grid, ranked[0]).values()])
+        self.near: dict[int, dict[str, int]] = {}
+        self._join([*self._first(), *self._neighbours(ranked[0]).values()])
         whole = self.bench.affordable(self.rows, len(seeds), DECIDING_EVENTS)
         self.fidelity = "whole" if whole else "decide"
         self.bench.progress = lambda done, of: tell(done / of)
@@ -142,14 +82,28 @@ class Final:
         for _ in range(AGAIN):
             if winner is None:  # what was learned from the finalists says where else to look
                 search.further()
-                self._join(list(search.ranked())[:FINALISTS])
+                self._join(self._first())
             else:
-                self._join(neighbours(search.grid, winner).values())
+                self._join(self._neighbours(winner).values())
             before, winner = winner, self._winner()
             if winner is not None and winner == before:
                 break
         self.bench.progress = None
         self.winner = self._refuse() if winner is None else winner
+
+    def _first(self) -> list[int]:
+        """The best of the search: the two first, and then no two next to each other."""
+        ranked, place = list(self.search.ranked()), self.search.grid.place
+        chosen = ranked[:2]
+        for row in ranked[2:]:
+            if len(chosen) < FINALISTS and np.all(np.abs(place[chosen] - place[row]).sum(axis=1) > CLOSER[0]):
+                chosen.append(row)
+        return chosen
+
+    def _neighbours(self, row: int) -> dict[str, int]:
+        if row not in self.near:
+            self.bench.grid, self.near[row] = with_neighbours(self.bench.grid, row)
+        return self.near[row]
 
     def _join(self, rows: Iterable[int]) -> None:
         self.rows += [row for row in dict.fromkeys(rows) if row not in self.rows]
@@ -157,9 +111,22 @@ class Final:
     def _means(self) -> dict[int, dict[str, float]]:
         return self.bench.means(self.rows, self.seeds, self.fidelity)
 
+    def simulated(self) -> dict[int, dict[str, float]]:
+        """Means of every row that was simulated: of the runs that decide where there were any, else of the search's."""
+        return self.search.ranked() | self._means()
+
+    def believed(self) -> Believed:
+        """The corrected closed form over the grid, and what was simulated as it was."""
+        found = self.search.believed()
+        for row, each in self.simulated().items():
+            for name in found.keys() & each.keys():
+                found[name][row] = each[name]
+            found["loss"][row] = self.search.loss(each)
+        return found
+
     def _winner(self) -> int | None:
         """The least loss of those that keep the limits. Of plans as good as it, the scenario's own or the one nearest to its
-        habits: the same schedule, less staleness.
+        habits: the same schedule, less staleness, the simpler schedule.
         """
         self.bench.run(self.rows, self.seeds, self.fidelity)
         means = self._means()
@@ -172,8 +139,8 @@ class Final:
         same = [row for row in good if self._as_good(row, best) and self._keeps_whole(row)]
         table, own = self.search.grid.table, self.search.grid.scenario
         return min(same, key=lambda row: (
-            row != self.own, table["schedule"][row] != own.schedule, round(means[row]["staleness_versions"], 2),
-            table["max_staleness"][row], self.search.loss(means[row]),
+            row != self.own, table["schedule"][row] != own.schedule, round(means[row]["staleness_versions"], 1),
+            SIMPLEST.index(table["schedule"][row]), table["max_staleness"][row], self.search.loss(means[row]),
         ))  # fmt: skip
 
     def _keeps_whole(self, row: int) -> bool:
@@ -199,17 +166,14 @@ class Final:
         return losses[0] / losses[1] - 1.0
 
     def _refuse(self) -> int:
-        limits, means = self.search.limits, self._means()
-        missed = {name: min(float(limits.measure(name, each)) for each in means.values()) for name in limits.given}
-        words = "; ".join(f"{name}={limits.given[name]:g}, reached {value:.3g}" for name, value in missed.items())
+        simulated = {name: np.array([each[name] for each in self.simulated().values()]) for name in MEASURED}
         raise ValueError(
-            f"no plan: by closed form some keep the limits, but none of the {len(means)} finalists does when simulated "
-            f"({words})"
+            missed(simulated, self.search.limits, f"{{:,}} simulated plans on {self.search.grid.gpus} GPUs")
         )
 
     def options(self) -> tuple[Option, ...]:
         """The winner, then all others by loss."""
-        names = {row: WORDS[name] for name, row in neighbours(self.search.grid, self.winner).items()}
+        names = {row: WORDS[name] for name, row in self._neighbours(self.winner).items()}
         if self.own is not None:
             names[self.own] = "as it is"
         names[self.winner] = "plan"

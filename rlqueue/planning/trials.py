@@ -19,12 +19,18 @@ from rlqueue.trials import trials
 
 SLACK = 0.04
 """The closed form is believed to such a share where it says that a plan breaks a limit; the simulation decides."""
+CHEAP_EVENTS = 30_000
+"""Events that any run may take, however many steps that makes: a few ms."""
 RUN_EVENTS = 300_000
 """Events that one run of the search may take, by estimate: some 40 ms."""
 SURE_EVENTS = 1_000_000
 """Of one run that decides."""
-STEPS = (16, 160)
+STEPS = (16, 400)
 """Least and most steps of a run."""
+LONG = 32
+"""Least steps after a budget has filled, where events allow."""
+CYCLES = 8
+"""Least publications after that."""
 CUT = 6.0
 """A run is cut off at so many times the events that it should take."""
 MEASURED = ("step_s", "trainer_wait_ratio", "staleness_versions", "kv_used_ratio", "trained_tokens_per_s", "usd_per_mtok",
@@ -36,12 +42,16 @@ FIDELITIES = {
 }
 CLOSE = 0.25
 """Versions added to a staleness before it is corrected by a factor: none at all has no factor."""
-AHEAD = 0.01
+AHEAD = 0.005
 """A plan is on the frontier when it loses so much less than every plan of less staleness."""
 OFF = 5.0
 """Plans that lose so many times as much as the best are no choice."""
-APART = 0.08
+NEAR = 0.08
 """Two plans of the frontier are so far apart in versions, as a share of one more than their staleness."""
+APART = 0.35
+"""Two plans that are simulated in one round are so far apart; a factor of e in one choice counts one."""
+Believed = dict[str, np.ndarray]
+"""What ``corrected`` returns: arrays over the grid's rows."""
 FAR = 1.5
 """How far apart two schedules count, where a factor of e in a choice counts one."""
 
@@ -108,16 +118,25 @@ class Bench:
         return seeds * sum(each) <= most_events
 
     def _steps(self, row: int, s: Scenario, fidelity: str) -> int:
-        """Steps of a run: twice those in which its budget fills, as far as events allow."""
-        fills = 2 + 2 * s.steps_per_publication * math.ceil(min(s.max_staleness, 16.0))
-        low, high = STEPS
-        wanted = max(low, min(high, 2 * fills))
+        """Steps of a run: those in which its budget fills (the warm-up), and as many again, at least ``LONG`` and ``CYCLES``
+        publications; fewer where they would take too many events. What is measured is whole publications.
+        """
+        cycle = s.steps_per_publication
+        fills = 2 + 2 * cycle * math.ceil(min(s.max_staleness, 16.0))
         one = self._events(row, s, 1) - self._events(row, s, 0)
-        return max(low, min(wanted, int((RUN_EVENTS if fidelity == "search" else SURE_EVENTS) / one)))
+        most = int((RUN_EVENTS if fidelity == "search" else SURE_EVENTS) / one)
+        low, high = STEPS
+        steps = max(low, min(high, most, fills + max(fills, LONG, CYCLES * cycle, int(CHEAP_EVENTS / one))))
+        return next(each for each in range(steps, steps + 4 * cycle) if _measured_steps(each, fills) % cycle == 0)
 
     def _events(self, row: int, s: Scenario, steps: int) -> float:
         accepted = max(0.02, float(self.grid.answers["accepted_ratio"][row]))
         return (2.0 * (s.tool_calls + 1.0) + 2.0) * (s.samples_per_step * steps / accepted + s.concurrency)
+
+
+def _measured_steps(steps: int, fills: int) -> int:
+    """Steps of a run that its long-run figures are of (see ``Run.warm_up_steps``)."""
+    return steps - min(steps // 2, max(math.ceil(steps / 5), fills))
 
 
 def _answers(plan: Scenario, point: OperatingPoint) -> dict[str, float]:
@@ -126,7 +145,7 @@ def _answers(plan: Scenario, point: OperatingPoint) -> dict[str, float]:
     return {name: float(both[name]) for name in MEASURED}
 
 
-def corrected(grid: Grid, bench: Bench, rows: Sequence[int], seeds: Sequence[int], goal: Goal) -> dict[str, np.ndarray]:
+def corrected(grid: Grid, bench: Bench, rows: Sequence[int], seeds: Sequence[int], goal: Goal) -> Believed:
     """The closed form's answers over the grid, moved to meet what was simulated: each by what it missed nearby.
 
     Losses, costs and staleness by factors, ratios by differences; smoothed over plans (radial basis functions), and far from
@@ -158,28 +177,45 @@ def corrected(grid: Grid, bench: Bench, rows: Sequence[int], seeds: Sequence[int
 
 
 def promising(
-    grid: Grid, believed: dict[str, np.ndarray], limits: Limits, *, done: Sequence[int], count: int
+    grid: Grid,
+    believed: Believed,
+    limits: Limits,
+    *,
+    done: Sequence[int],
+    count: int,
+    apart: float = APART,
+    slack: float = SLACK,
 ) -> list[int]:
-    """Rows to simulate next: the least believed losses that keep the limits, no two of them next to each other."""
-    kept = limits.kept(believed, SLACK) & np.isfinite(believed["loss"])
+    """Rows to simulate next: the least believed losses that keep the limits, no two of them next to each other.
+
+    Where none is believed to keep them, those that miss them least.
+    """
+    ended = np.isfinite(believed["loss"])
+    excess = limits.excess(believed)
+    order = np.flatnonzero(ended & (excess <= slack))
+    order = order[np.argsort(believed["loss"][order], kind="stable")]
+    if not order.size:
+        order = np.flatnonzero(ended)
+        order = order[np.lexsort((believed["loss"][order], excess[order]))]
     codes = np.unique(grid.table["schedule"], return_inverse=True)[1]
-    chosen: list[int] = []
-    order = np.flatnonzero(kept)
-    for row in order[np.argsort(believed["loss"][order], kind="stable")]:
-        if row in done:
+    known, chosen = set(done), []
+    for row in order:
+        if row in known:
             continue
         away = np.abs(grid.place[chosen] - grid.place[row]).sum(axis=1) if chosen else np.array([np.inf])
-        if np.all((away > 0.35) | (codes[chosen] != codes[row]) if chosen else True):
+        if np.all((away > apart) | (codes[chosen] != codes[row]) if chosen else True):
             chosen.append(int(row))
         if len(chosen) == count:
             break
     return chosen
 
 
-def frontier_rows(believed: dict[str, np.ndarray], limits: Limits) -> np.ndarray:
+def frontier_rows(believed: Believed, limits: Limits) -> np.ndarray:
     """Rows that nothing of less staleness beats, whatever the limit on staleness, the least stale first."""
     free = dataclasses.replace(limits, max_staleness_versions=None)
     rows = np.flatnonzero(free.kept(believed) & np.isfinite(believed["loss"]))
+    if not rows.size:
+        return rows
     rows = rows[np.lexsort((believed["loss"][rows], believed["staleness_versions"][rows].round(2)))]
     losses = believed["loss"][rows]
     before = np.concatenate([[np.inf], np.minimum.accumulate(losses)[:-1]])
@@ -187,6 +223,6 @@ def frontier_rows(believed: dict[str, np.ndarray], limits: Limits) -> np.ndarray
     kept: list[int] = []
     for row in rows[::-1]:  # of plans of nearly the same staleness, the best
         stale = believed["staleness_versions"][[row, *kept[-1:]]]
-        if not kept or stale[1] - stale[0] > APART * (1.0 + stale[0]):
+        if not kept or stale[1] - stale[0] > NEAR * (1.0 + stale[0]):
             kept.append(row)
     return np.array(kept[::-1], int)

@@ -35,6 +35,7 @@ function plotly(model) {
       model.off("msg:custom", receive);
       const unzipped = new Blob(buffers).stream().pipeThrough(new DecompressionStream("gzip"));
       const script = document.createElement("script");
+      script.dataset.plotly = ""; // the saved page takes the bundle from here
       script.src = URL.createObjectURL(new Blob([await new Response(unzipped).arrayBuffer()], { type: "text/javascript" }));
       script.onload = script.onerror = loaded;
       document.head.append(script);

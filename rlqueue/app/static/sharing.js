@@ -70,8 +70,26 @@ function titled(figure, layout) {
   return { ...layout, width: undefined, height: undefined, title: { text: title, x: 0.02, xanchor: "left" }, showlegend: true, margin: room };
 }
 
+const TYPES = { toml: "application/toml", csv: "text/csv" };
+const typeOf = (name) => TYPES[name.split(".").pop()] ?? "text/plain";
+
+// A file that the kernel makes. It answers at once, or says in the status line why not; a dead one never does.
+function asked(model, which) {
+  return new Promise((resolve, reject) => {
+    const came = (message) => {
+      if (message.kind !== "file" || message.which !== which) return;
+      done();
+      resolve(message);
+    };
+    const late = setTimeout(() => (done(), reject(new Error(`no answer for ${which}`))), 20000);
+    const done = () => (clearTimeout(late), model.off("msg:custom", came));
+    model.on("msg:custom", came);
+    model.send({ kind: "file", which });
+  });
+}
+
 // The page as one file that needs nothing else: numbers, texts and live figures, without the controls that would need a kernel.
-async function standalone(root, stem, query) {
+async function standalone(root, stem, query, scenarios) {
   const figures = [...root.querySelectorAll("figure[data-plot] .rlq-canvas")].filter((each) => each.data).map(({ data, layout }) => ({ data, layout }));
   const copied = root.cloneNode(true);
   for (const gone of copied.querySelectorAll("button, .rlq-share, .rlq-status, style, .lm-mod-hidden, progress")) gone.remove();
@@ -95,12 +113,15 @@ async function standalone(root, stem, query) {
   const source = await (await fetch(document.querySelector("script[data-plotly]").src)).text();
   const heading = document.querySelector("h1")?.cloneNode(true) ?? document.createElement("h1");
   for (const anchor of heading.querySelectorAll("a")) anchor.remove();
+  const title = here() ? document.title : heading.textContent.trim();
+  const about = query ? `; scenario: <code>${escaped(query)}</code>` : "";
+  const links = scenarios.map(({ name, text }) => ` · <a download="${escaped(name)}" href="data:${typeOf(name)};charset=utf-8,${encodeURIComponent(text)}">${escaped(name)}</a>`);
   const draw = `${held}.forEach(({ data, layout }, k) => Plotly.newPlot("figure-" + k, data, { ...layout, autosize: true, width: undefined, height: undefined }, { displaylogo: false, responsive: true }));`;
   const parts = [
     `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">`,
-    `<title>${document.title.replaceAll("<", "")}</title><style>${styles()} body { max-width: 1320px; margin: 0 auto; padding: 1rem; }</style></head><body>`,
+    `<title>${title.replaceAll("<", "")}</title><style>${styles()} body { max-width: 1320px; margin: 0 auto; padding: 1rem; }</style></head><body>`,
     heading.outerHTML,
-    `<p class="rlq-about">Saved ${new Date().toISOString().slice(0, 10)}; scenario: <code></code></p>`.replace("<code></code>", () => `<code>${escaped(query)}</code>`),
+    `<p class="rlq-about">Saved ${new Date().toISOString().slice(0, 10)}${about}${links.join("")}</p>`,
     copied.outerHTML,
     `<script>${source.replaceAll("</script", "<\\/script")}</script><script>${draw}</script></body></html>`,
   ];
@@ -121,11 +142,13 @@ function escaped(text) {
   return holder.innerHTML;
 }
 
+// In JupyterLab the rules for the whole document are its own: they would keep the saved page from scrolling.
 function styles() {
-  const rules = [];
+  const wanted = here() ? /rlq-|:root|^body|^\*/ : /rlq-/;
+  const rules = here() ? [] : ["body { font-family: system-ui, sans-serif; }"];
   for (const sheet of document.styleSheets) {
     try {
-      for (const rule of sheet.cssRules) if (/rlq-|:root|^body|^\*/.test(rule.selectorText ?? rule.cssText)) rules.push(rule.cssText);
+      for (const rule of sheet.cssRules) if (wanted.test(rule.selectorText ?? rule.cssText)) rules.push(rule.cssText);
     } catch {
       // a sheet from elsewhere; there is none
     }
@@ -138,7 +161,7 @@ export default {
     el.classList.add("rlq-share");
     const root = () => el.closest(".rlq-page");
     const stem = () => model.get("stem");
-    const made = (label, title, does, works = true) => {
+    const made = (label, title, does) => {
       const button = document.createElement("button");
       Object.assign(button, { type: "button", className: "jupyter-button", textContent: label, title });
       button.dataset.label = label;
@@ -146,27 +169,38 @@ export default {
         button.disabled = true;
         try {
           await does(button);
+        } catch (error) {
+          console.warn(error);
+          say(button, "Failed");
         } finally {
           button.disabled = false;
         }
       });
-      if (works) el.append(button);
+      el.append(button);
     };
-    made("Copy link", "An address that opens this page with exactly this scenario", (button) => copy(button, model.get("query")), here());
-    made("CSV", "The numbers of this page as a table", () => model.send({ kind: "file", which: "csv" }));
-    made("PNG", "The figures of this page as one picture", () => pictures(root(), stem()));
-    made("Page", "This page as one HTML file that needs no network", () => standalone(root(), stem(), model.get("query")), here());
-    const changed = () => here() && follow(model.get("query"), model.get("elsewhere"));
-    const came = (message) => message.kind === "file" && save(message.name, new Blob([message.text], { type: "text/csv" }));
+    const file = async (which) => {
+      const { name, text } = await asked(model, which);
+      save(name, new Blob([text], { type: typeOf(name) }));
+    };
+    const scenarios = () => Promise.all(model.get("files").filter(([key]) => key.startsWith("toml")).map(([key]) => asked(model, key)));
+    const draw = () => {
+      el.replaceChildren();
+      if (here() && model.get("query")) made("Copy link", "An address that opens this page with exactly this scenario", (button) => copy(button, model.get("query")));
+      for (const [key, label, title] of model.get("files")) made(label, title, () => file(key));
+      made("PNG", "The figures of this page as one picture", () => pictures(root(), stem()));
+      made("Page", "This page as one HTML file that needs no network", async () => standalone(root(), stem(), model.get("query"), await scenarios()));
+    };
+    draw();
+    const changed = () => here() && model.get("query") && follow(model.get("query"), model.get("elsewhere"));
     model.on("change:query", changed);
-    model.on("msg:custom", came);
+    model.on("change:files", draw);
     if (here() && location.search.length > 1) {
       carry(model.get("elsewhere") || location.search.slice(1));
       model.send({ kind: "open", query: location.search });
     }
     return () => {
       model.off("change:query", changed);
-      model.off("msg:custom", came);
+      model.off("change:files", draw);
     };
   },
 };

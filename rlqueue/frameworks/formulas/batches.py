@@ -143,6 +143,11 @@ def groups_per_replica(concurrency: float, group_size: float, generator_gpus: fl
     return math.ceil(concurrency / group_size / max(1, generator_gpus // gpus_per_replica))
 
 
+def oversampled(oversampling_factor: float, prompts_per_step: float) -> float | None:
+    """prompts sent at once = oversampling_factor * prompts_per_step, rounded up, where more are sent than trained."""
+    return math.ceil(oversampling_factor * prompts_per_step - 1e-9) if oversampling_factor > 1 else None
+
+
 def mini_batch(prompts_per_step: float, updates_per_step: float) -> float:
     """ppo_mini_batch_size = prompts_per_step / updates_per_step."""
     return prompts_per_step // updates_per_step

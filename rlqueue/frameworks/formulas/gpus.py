@@ -188,3 +188,56 @@ def gpus_per_node(trainer_gpus: float, generator_gpus: float, gpus_of_node: floa
 def apart_gpus(schedule: str, generator_gpus: float) -> float | None:
     """generator_gpus, where they are not the trainer's own."""
     return None if schedule == "colocated-sync" else generator_gpus
+
+
+def _divided(generator_gpus: float, trainer_gpus: float, replica: float, prefill: float, gpus_per_node: float) -> bool:
+    """Whether each replica prefills on nodes of its own, and all there is are whole nodes and replicas."""
+    whole = all(gpus % gpus_per_node == 0 for gpus in (trainer_gpus, prefill, replica))
+    return 0 < prefill < replica and whole and generator_gpus % replica == 0
+
+
+def infer_nodes(
+    generator_gpus: float, trainer_gpus: float, replica: float, prefill: float, gpus_per_node: float
+) -> float | None:
+    """GPUs / GPUs per node where both sides are whole nodes, of one replica where it prefills on its own nodes."""
+    if _divided(generator_gpus, trainer_gpus, replica, prefill, gpus_per_node):
+        return replica // gpus_per_node
+    return whole_nodes(generator_gpus, trainer_gpus, gpus_per_node)
+
+
+def infer_replicas(
+    generator_gpus: float, trainer_gpus: float, replica: float, prefill: float, gpus_per_node: float
+) -> float | None:
+    """generator_gpus / gpus_per_replica, where a replica prefills on its own nodes."""
+    return (
+        generator_gpus // replica if _divided(generator_gpus, trainer_gpus, replica, prefill, gpus_per_node) else None
+    )
+
+
+def divided_replica(
+    generator_gpus: float, trainer_gpus: float, replica: float, prefill: float, gpus_per_node: float
+) -> str | None:
+    """disaggregated, where a replica prefills on its own nodes."""
+    return "disaggregated" if _divided(generator_gpus, trainer_gpus, replica, prefill, gpus_per_node) else None
+
+
+def prefill_nodes(
+    generator_gpus: float, trainer_gpus: float, replica: float, prefill: float, gpus_per_node: float
+) -> float | None:
+    """prefill_gpus_per_replica / GPUs per node, where these are whole nodes."""
+    return prefill // gpus_per_node if _divided(generator_gpus, trainer_gpus, replica, prefill, gpus_per_node) else None
+
+
+def decode_nodes(
+    generator_gpus: float, trainer_gpus: float, replica: float, prefill: float, gpus_per_node: float
+) -> float | None:
+    """(gpus_per_replica - prefill_gpus_per_replica) / GPUs per node, where these are whole nodes."""
+    divided = _divided(generator_gpus, trainer_gpus, replica, prefill, gpus_per_node)
+    return (replica - prefill) // gpus_per_node if divided else None
+
+
+def undivided_replica(
+    generator_gpus: float, trainer_gpus: float, replica: float, prefill: float, gpus_per_node: float
+) -> float | None:
+    """gpus_per_replica, where prefill and decode share it."""
+    return None if _divided(generator_gpus, trainer_gpus, replica, prefill, gpus_per_node) else replica
