@@ -315,18 +315,56 @@ def test_the_levels_that_the_model_reaches_are_held(whole):
     assert found["rankings_right"] >= 0.86
 
 
-def test_step_time_and_speedup_are_within_their_aims_and_what_misses_is_known(whole):
-    assert whole.missed() == ["median_error_wait_points", "rankings_right"]
+def test_errors_are_within_their_aims_and_what_misses_is_known(whole):
+    # Rankings miss where a published rate still grows by some percent and the model's no longer does, and in uni-agent's drains
+    assert whole.missed() == ["rankings_right"]
     assert AIMS["median_error_step"] == AIMS["median_error_speedup"] == 0.15
 
 
-def test_staleness_ablation_of_verl_is_in_the_right_order_and_nearer_than_a_bare_queue_has_it(whole):
+def blind(found, quantity):
+    return {each.row: each for each in found.comparisons if each.quantity == quantity and each.role == PREDICTED}
+
+
+def test_what_async_gains_at_three_sizes_of_verl_and_what_it_waits_come_out_of_its_colocated_runs(whole):
+    (found,) = (each for each in whole.results if each.case.name == "verl-7b-scaling")
+    # Published to three digits; windows of one run differ by some percent
+    assert all(abs(each.error) < 0.06 for each in blind(found, "speedup_ratio").values())
+    assert all(abs(each.error) < 0.05 for each in blind(found, "trainer_wait_ratio").values())
+    assert all(abs(each.error) < 0.10 for each in blind(found, "step_s").values())
+
+
+def test_staleness_ablation_of_verl_is_in_the_right_order_and_level_where_the_published_one_is(whole):
     (found,) = (each for each in whole.results if each.case.name == "verl-7b-staleness")
-    steps = {each.row: each for each in found.comparisons if each.quantity == "step_s" and each.role == PREDICTED}
-    # A bare queue fitted on two synchronous rows comes within 6 to 17 %.
-    assert all(abs(steps[row].error) < 0.13 for row in ("s0", "s0.1", "s0.3", "s0.5"))
-    assert min(abs(each.error) for each in steps.values()) < 0.05
+    steps, waits = blind(found, "step_s"), blind(found, "trainer_wait_ratio")
     assert steps["s0"].predicted > steps["s0.1"].predicted > steps["s0.3"].predicted
+    assert steps["s0.3"].predicted == pytest.approx(steps["s0.5"].predicted, rel=0.01)  # 122.7 and 121.8 s
+    assert all(abs(steps[row].error) < 0.10 for row in ("s0.3", "s0.5"))
+    assert all(abs(waits[row].error) < 0.10 for row in ("s0", "s0.1", "s0.3", "s0.5"))
+
+
+def test_where_another_share_of_the_weights_is_exchanged_a_fitted_time_is_multiplied(tmp_path):
+    half = '[calibrations.factors.many]\nmfu = { value = 0.5, kind = "derived" }\n'
+    plain, scaled = (
+        result(toy(tmp_path), "closed form"),
+        result(toy(tmp_path, TOY.replace("[[rankings]]", half + "[[rankings]]", 1)), "closed form"),
+    )
+    before, after = (blind(each, "train_s") for each in (plain, scaled))
+    assert after["many"].predicted == pytest.approx(2 * before["many"].predicted)
+    assert after["most"].predicted == pytest.approx(before["most"].predicted)
+
+
+@pytest.mark.parametrize(
+    ("factors", "message"),
+    [
+        ("[calibrations.factors.few]\nmfu = 2", r"factors: field='few' is not known, must be one of many, most"),
+        ("[calibrations.factors.many]\nmfus = 2", r"factors.many: field='mfus' is not known; did you mean mfu"),
+        ("[calibrations.factors.many]\nmfu = 0", r"factors.many: mfu=0 must be a finite number > 0"),
+        ("[calibrations.factors]\nmany = 2", r"factors.many=2 must be a table with mfu"),
+    ],
+)
+def test_a_factor_is_of_a_fitted_knob_in_a_row_that_does_not_calibrate(tmp_path, factors, message):
+    with pytest.raises(ValueError, match=message):
+        toy(tmp_path, TOY.replace("[[rankings]]", factors + "\n[[rankings]]", 1))
 
 
 def test_every_staleness_of_applied_compute_is_within_three_tenths_of_a_version(whole):

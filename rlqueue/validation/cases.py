@@ -269,8 +269,14 @@ def _factors(at: str, given: object, knobs: Sequence[str], source: Source, where
     require_fields(at, given, knobs)
     factors = {knob: fact_of(f"{at}.{knob}", each, "1", source, where) for knob, each in given.items()}
     for knob, factor in factors.items():
-        if not isinstance(factor.value, int | float) or isinstance(factor.value, bool) or not 0 < factor.value < math.inf:
-            raise ValueError(f"{at}: {knob}={factor.value!r} must be a finite number > 0: a fitted value is multiplied by it")
+        if (
+            not isinstance(factor.value, int | float)
+            or isinstance(factor.value, bool)
+            or not 0 < factor.value < math.inf
+        ):
+            raise ValueError(
+                f"{at}: {knob}={factor.value!r} must be a finite number > 0: a fitted value is multiplied by it"
+            )
     return factors
 
 

@@ -209,7 +209,9 @@ def _scenarios(case: Case, calibrations: Sequence[Calibration]) -> dict[str, Sce
     for fit, found in zip(case.fits, calibrations, strict=True):
         for key in fit.holds_for:
             factors = fit.factors.get(key, {})
-            values = {knob: value * factors[knob].value if knob in factors else value for knob, value in found.values.items()}
+            values = {
+                knob: value * factors[knob].value if knob in factors else value for knob, value in found.values.items()
+            }
             scenarios[key] = dataclasses.replace(scenarios[key], **values)
     return scenarios
 
