@@ -87,7 +87,7 @@ def frontier(found: Plan) -> dict[str, Any]:
         ],
         "layout": {
             "title": {"text": f"{found.goal.unit[0].upper()}{found.goal.unit[1:]} against staleness",
-                      "subtitle": {"text": "closed form corrected by runs · best plan for each mean staleness"}},
+                      "subtitle": {"text": "simulated · best plan for each mean staleness"}},
             "xaxis": {"title": {"text": "mean staleness of trained groups (versions)", "font": {"size": 13}},
                       "fixedrange": True, "range": [-0.4, 1.08 * max(stale) + 0.4]},
             "yaxis": {"title": axis_title(found), "fixedrange": True, "range": shown_range(found)},
@@ -219,7 +219,7 @@ def by_gpus(found: Plan) -> dict[str, Any]:
                        "hovertemplate": "%{x} GPUs (%{customdata}): %{y:,.0f} trained tokens/s<extra></extra>"}] if rate else []),
         ],
         "layout": {
-            "title": {"text": "GPUs to save or to add", "subtitle": {"text": "closed form · the best plan of each number"}},
+            "title": {"text": "GPUs to save or to add", "subtitle": {"text": "simulated · the best plan of each number"}},
             "xaxis": {"title": {"text": "GPUs in all", "font": {"size": 13}}, "fixedrange": True},
             "yaxis": {"title": axis_title(found), "fixedrange": True, "range": [0, 1.15 * float(table["objective"].max())]},
             "yaxis2": {"overlaying": "y", "side": "right", "fixedrange": True, "showgrid": False, "tickformat": ".2s",

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from rlqueue.planning.believed import Believed, frontier_rows
 from rlqueue.planning.goal import Goal, Limits
-from rlqueue.planning.grid import CHOICE, Grid, Space, grid
+from rlqueue.planning.grid import CHOICE, Grid
 from rlqueue.planning.search import Option
-from rlqueue.planning.trials import Believed, frontier_rows
-from rlqueue.scenario import Scenario
 
 FLAT = 0.02
 """Plans within such a share of the best count as the same on a flat optimum."""
@@ -18,14 +17,14 @@ FLAT = 0.02
 
 def flat_splits(found: Grid, believed: Believed, limits: Limits, options: Iterable[Option]) -> tuple[int, int]:
     """Least and most generator GPUs of plans within ``FLAT`` of the best, whatever else they choose: as believed over the
-    grid, and as decided by the options.
+    grid, and of the options those that the seeds do not tell to lose more.
     """
     losses = np.where(limits.kept(believed), believed["loss"], np.inf)
     near = set(found.table["generator_gpus"][np.isfinite(losses) & (losses <= losses.min() * (1.0 + FLAT))].astype(int))
     decided: dict[int, float] = {}
     for each in options:  # by loss: the first of a split is its best
         if each.kept:
-            decided.setdefault(each.scenario.generator_gpus, each.difference)
+            decided.setdefault(each.scenario.generator_gpus, each.difference_low)
     near = {each for each in near if each not in decided} | {each for each, loss in decided.items() if loss <= FLAT}
     return min(near), max(near)
 
@@ -70,25 +69,3 @@ def by_schedule(found: Grid, believed: Believed, goal: Goal, limits: Limits) -> 
         staleness_versions=believed["staleness_versions"][best],
         trainer_wait_ratio=believed["trainer_wait_ratio"][best], objective=goal.loss(losses[best]),
     )  # fmt: skip
-
-
-def best_by_gpus(scenario: Scenario, gpus: int, goal: Goal, limits: Limits, space: Space) -> pd.DataFrame:
-    """The best plan of fewer and of more GPUs, by closed form: one row per number of GPUs."""
-    replica = scenario.gpus_per_replica
-    factors = (0.5, 0.625, 0.75, 0.875, 1.0, 1.125, 1.25, 1.5, 2.0)
-    least = replica + limits.min_trainer_gpus
-    sizes = {max(least, round(gpus * factor / replica) * replica) for factor in factors} | {
-        gpus - replica,
-        gpus + replica,
-    }
-    rows = []
-    for size in sorted((sizes | {gpus}) - {each for each in sizes if each < least}):
-        there = grid(scenario, size, limits, dataclasses.replace(space, generator_gpus=()))
-        kept = limits.kept(there.answers)
-        if kept.any():
-            losses = np.where(kept, goal.loss(goal.value(there.answers)), np.inf)
-            row = int(np.argmin(losses))
-            rows.append(
-                {"gpus": size, "objective": float(goal.value(there.answers)[row])} | there.table.iloc[row].to_dict()
-            )
-    return pd.DataFrame(rows)

@@ -12,9 +12,11 @@ from typing import Any
 
 import pandas as pd
 
+from rlqueue.planning.believed import missed
+from rlqueue.planning.fewer import best_by_gpus, row_of_table
 from rlqueue.planning.goal import Goal, Limits
-from rlqueue.planning.grid import Space, grid, own_row
-from rlqueue.planning.map import best_by_gpus, by_schedule, flat_splits, frontier, heat, prices
+from rlqueue.planning.grid import CHOICE, Space, grid, own_row
+from rlqueue.planning.map import by_schedule, flat_splits, frontier, heat, prices
 from rlqueue.planning.refused import refuse_impossible
 from rlqueue.planning.rounds import ROUNDS, Search
 from rlqueue.planning.search import Final, Option
@@ -35,8 +37,8 @@ class Plan:
             it costs (closed form, corrected); 0 where it does not bind.
         flat_splits: least and most generator GPUs within ``map.FLAT`` of the best, other choices free.
         frontier: least objective by staleness. heat: objective by split and budget, other choices free, same schedule.
-        by_gpus: the best plan of fewer and more GPUs. by_schedule: the best of each schedule. Both by closed form, the latter
-            corrected where it was simulated.
+        by_gpus: the best plan of fewer and more GPUs, by a few runs of each. by_schedule: the best of each schedule, by closed
+            form, corrected where it was simulated.
         simulated: every plan that the search simulated: staleness and objective.
         lumped: whether deciding runs took all turns of a rollout in one. runs, events: simulated.
     """
@@ -144,9 +146,10 @@ def plan(
     near = Space(
         schedules=(best.schedule,), max_staleness=(best.max_staleness / 2, best.max_staleness, best.max_staleness * 2)
     )
-    by_gpus = best_by_gpus(scenario, gpus, goal, limits, near)
+    here = row_of_table(gpus, {name: getattr(best, name) for name in CHOICE}, options[0].answers, goal)
+    by_gpus = best_by_gpus(search, missed(bench, search.rows, search.seeds, goal), near, here)
     tell(1.0, "done")
-    binding, behind = bench.binding[final.winner]
+    binding, behind = bench.binds(final.winner, deciding, final.fidelity)
     return Plan(
         scenario=scenario, goal=goal, limits=limits, gpus=gpus, options=options, binding=binding, next_constraint=behind,
         prices=prices(believed, limits), flat_splits=flat_splits(found, believed, limits, options),

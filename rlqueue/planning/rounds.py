@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rlqueue.planning.believed import SLACK, Believed, corrected, frontier_rows, promising
 from rlqueue.planning.goal import Goal, Limits
 from rlqueue.planning.grid import CHOICE, Grid, Space
 from rlqueue.planning.nearby import finer
 from rlqueue.planning.refused import FAR
-from rlqueue.planning.trials import SLACK, Believed, Bench, corrected, frontier_rows, promising
+from rlqueue.planning.trials import Bench
 
 HOPELESS = 3.0
 """Schedules whose best plan loses so many times as much by closed form are not simulated."""

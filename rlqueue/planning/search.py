@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from rlqueue.choices import SCHEDULES
+from rlqueue.planning.believed import Believed
 from rlqueue.planning.nearby import with_neighbours
 from rlqueue.planning.refused import missed
 from rlqueue.planning.rounds import CLOSER, Search
-from rlqueue.planning.trials import MEASURED, Believed
+from rlqueue.planning.trials import MEASURED
 from rlqueue.scenario import Scenario
 
 FINALISTS = 4

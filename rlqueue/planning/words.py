@@ -124,7 +124,7 @@ def _gpus(found: Plan) -> list[str]:
         step, far = more.iloc[0], more.iloc[-1]
         told += [f"{each['gpus'] - found.gpus} more: {goal.words(each['objective'])}" for each in (step, far)]
     words = "; ".join(told)
-    return [f"{words[0].upper()}{words[1:]} (closed form)."]
+    return [f"{words[0].upper()}{words[1:]} (a few runs of each number)."]
 
 
 def as_object(found: Plan) -> dict[str, Any]:
