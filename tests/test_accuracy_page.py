@@ -72,10 +72,10 @@ def test_tokens_per_second_are_drawn_as_the_step_time_they_stand_for():
 
 
 def test_an_aim_that_is_missed_is_called_missed():
-    html = cards([computed("verl-7b-scaling", "closed form")])
+    html = cards([computed("verl-7b-tools", "closed form")])
     wait = html.split("Trainer wait ratio")[1].split("</div>")[0]
     assert "missed" in wait
-    assert "15.0 points" in wait
+    assert "17.0 points" in wait
     alone = cards([computed("areal-staleness-8", "closed form")])
     assert "rlq-met" in alone.split("Step time")[1].split("</div>")[0]
 
