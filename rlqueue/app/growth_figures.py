@@ -12,17 +12,7 @@ from rlqueue.app.length_figure import lengths
 from rlqueue.app.palette import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION, mark
 from rlqueue.app.walk import Walked
 from rlqueue.app.way import PERCENTILES, Way
-from rlqueue.app.way_figures import (
-    MARGIN,
-    dots,
-    here,
-    line,
-    methods,
-    points,
-    simulated_key,
-    steps_axis,
-    wait_and_cost,
-)
+from rlqueue.app.way_figures import dots, line, methods, over_steps, points, simulated_key, wait_and_cost
 
 NAMES = ("course", "lengths", "tail", "memory", "seconds")
 Published = Mapping[str, tuple[np.ndarray, np.ndarray]]
@@ -49,8 +39,12 @@ def tail(way: Way, walked: Walked | None, step: int, published: Published, sourc
     simulated_cut = (
         0.0 if walked is None or not len(walked.blocks) else float(walked.blocks["truncated_fraction"].max())
     )
-    return {
-        "data": [
+    return over_steps(
+        way,
+        step,
+        "The tail, and what is cut",
+        methods(walked, "response tokens; below, share of them cut"),
+        data=[
             *(
                 line(
                     name,
@@ -87,41 +81,30 @@ def tail(way: Way, walked: Walked | None, step: int, published: Published, sourc
             ),
             dots("cut", walked, "truncated_fraction", VERMILION, "%{y:.1%} are cut"),
         ],
-        "layout": {
-            "title": {
-                "text": "The tail, and what is cut",
-                "subtitle": {"text": methods(walked, "response tokens; below, share of them cut")},
-            },
-            "xaxis": steps_axis(way) | {"anchor": "y"},
-            "yaxis": {
-                "range": [0, nice(max(0.02, 1.15 * float(cut.max()), 1.15 * simulated_cut))],
-                "domain": [0, 0.28],
-                "tickformat": ".0%",
-                "fixedrange": True,
-                "nticks": 4,
-            },
-            "yaxis2": {
-                "range": [0, 1.06 * longest],
-                "domain": [0.38, 1],
-                "fixedrange": True,
-                "nticks": 6,
-                "tickformat": "~s",
-            },
-            "showlegend": False,
-            "shapes": [here(step)],
-            "margin": MARGIN,
-            "meta": {
-                "key": [
-                    mark("mean", "line", BLUE),
-                    *(mark(name, "dash", shades[name][0]) for name in PERCENTILES),
-                    mark("maximum length", "thin", INK),
-                    mark("cut", "line", VERMILION),
-                    *simulated_key(walked),
-                    *([mark(source, "diamond", VERMILION)] if len(measured[0]) else []),
-                ]
-            },
+        key=[
+            mark("mean", "line", BLUE),
+            *(mark(name, "dash", shades[name][0]) for name in PERCENTILES),
+            mark("maximum length", "thin", INK),
+            mark("cut", "line", VERMILION),
+            *simulated_key(walked),
+            *([mark(source, "diamond", VERMILION)] if len(measured[0]) else []),
+        ],
+        xaxis={"anchor": "y"},
+        yaxis={
+            "range": [0, nice(max(0.02, 1.15 * float(cut.max()), 1.15 * simulated_cut))],
+            "domain": [0, 0.28],
+            "tickformat": ".0%",
+            "fixedrange": True,
+            "nticks": 4,
         },
-    }
+        yaxis2={
+            "range": [0, 1.06 * longest],
+            "domain": [0.38, 1],
+            "fixedrange": True,
+            "nticks": 6,
+            "tickformat": "~s",
+        },
+    )
 
 
 def memory(way: Way, walked: Walked | None, step: int) -> dict[str, Any]:
@@ -129,8 +112,12 @@ def memory(way: Way, walked: Walked | None, step: int) -> dict[str, Any]:
     x, slots = way.steps, way.slots
     cap, used = way.scenario.concurrency, way.at["kv_used_ratio"]
     flight = way.at["in_flight_rollouts"]
-    return {
-        "data": [
+    return over_steps(
+        way,
+        step,
+        "What the KV cache holds",
+        methods(walked, "rollouts; below, share of the cache in use"),
+        data=[
             line(
                 "slots of the KV cache",
                 x,
@@ -161,34 +148,23 @@ def memory(way: Way, walked: Walked | None, step: int) -> dict[str, Any]:
                 fillcolor="rgba(86,180,233,0.25)",
             ),
         ],
-        "layout": {
-            "title": {
-                "text": "What the KV cache holds",
-                "subtitle": {"text": methods(walked, "rollouts; below, share of the cache in use")},
-            },
-            "xaxis": steps_axis(way) | {"anchor": "y"},
-            "yaxis": {"range": [0, 1.05], "domain": [0, 0.28], "tickformat": ".0%", "fixedrange": True, "dtick": 0.5},
-            "yaxis2": {
-                "range": [0, nice(1.1 * max(cap, float(flight.max()), min(float(slots.max()), 3.0 * cap)))],
-                "domain": [0.38, 1],
-                "fixedrange": True,
-                "nticks": 5,
-                "tickformat": "~s",
-            },
-            "showlegend": False,
-            "shapes": [here(step)],
-            "margin": MARGIN,
-            "meta": {
-                "key": [
-                    mark("KV cache holds", "line", PURPLE),
-                    mark("concurrency", "dash", INK),
-                    mark("in flight", "line", GREEN),
-                    mark("KV cache used", "line", SKY),
-                    *simulated_key(walked),
-                ]
-            },
+        key=[
+            mark("KV cache holds", "line", PURPLE),
+            mark("concurrency", "dash", INK),
+            mark("in flight", "line", GREEN),
+            mark("KV cache used", "line", SKY),
+            *simulated_key(walked),
+        ],
+        xaxis={"anchor": "y"},
+        yaxis={"range": [0, 1.05], "domain": [0, 0.28], "tickformat": ".0%", "fixedrange": True, "dtick": 0.5},
+        yaxis2={
+            "range": [0, nice(1.1 * max(cap, float(flight.max()), min(float(slots.max()), 3.0 * cap)))],
+            "domain": [0.38, 1],
+            "fixedrange": True,
+            "nticks": 5,
+            "tickformat": "~s",
         },
-    }
+    )
 
 
 def seconds(way: Way, walked: Walked | None, step: int, published: Published, source: str) -> dict[str, Any]:
@@ -197,27 +173,22 @@ def seconds(way: Way, walked: Walked | None, step: int, published: Published, so
     measured = published.get("rollout_s", (np.zeros(0), np.zeros(0)))
     top = max(float(table["rollout_s"].max()), float(table["step_s"].max()), float(np.max(measured[1], initial=0.0)))
     simulated = 0.0 if walked is None or not len(walked.blocks) else float(walked.blocks["step_s"].max())
-    return {
-        "data": [
+    return over_steps(
+        way,
+        step,
+        "How long it takes",
+        methods(walked, "seconds"),
+        data=[
             line("rollout", x, table["rollout_s"], BLUE, "step %{x:,}: a rollout takes %{y:,.0f} s"),
             line("step", x, table["step_s"], ORANGE, "step %{x:,} takes %{y:,.0f} s"),
             dots("step", walked, "step_s", ORANGE, "a step takes %{y:,.0f} s"),
             points(source, *measured, f"{source}: %{{y:,.0f}} s a rollout at step %{{x:,}}"),
         ],
-        "layout": {
-            "title": {"text": "How long it takes", "subtitle": {"text": methods(walked, "seconds")}},
-            "xaxis": steps_axis(way),
-            "yaxis": {"range": [0, nice(1.1 * max(top, min(simulated, 2.0 * top)))], "fixedrange": True, "nticks": 6},
-            "showlegend": False,
-            "shapes": [here(step)],
-            "margin": MARGIN,
-            "meta": {
-                "key": [
-                    mark("a rollout, in its slot", "line", BLUE),
-                    mark("a step, wall-clock", "line", ORANGE),
-                    *simulated_key(walked),
-                    *([mark(source, "diamond", VERMILION)] if len(measured[0]) else []),
-                ]
-            },
-        },
-    }
+        key=[
+            mark("a rollout, in its slot", "line", BLUE),
+            mark("a step, wall-clock", "line", ORANGE),
+            *simulated_key(walked),
+            *([mark(source, "diamond", VERMILION)] if len(measured[0]) else []),
+        ],
+        yaxis={"range": [0, nice(1.1 * max(top, min(simulated, 2.0 * top)))], "fixedrange": True, "nticks": 6},
+    )

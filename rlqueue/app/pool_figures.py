@@ -9,7 +9,7 @@ import numpy as np
 from rlqueue.app.palette import BLUE, GREEN, INK, PURPLE, SKY, mark
 from rlqueue.app.walk import Walked
 from rlqueue.app.way import BINS, Way
-from rlqueue.app.way_figures import MARGIN, dots, here, line, methods, simulated_key, steps_axis
+from rlqueue.app.way_figures import MARGIN, dots, line, methods, over_steps, simulated_key
 from rlqueue.learning import advantage, signal
 
 EDGES = np.linspace(0.0, 1.0, BINS + 1)
@@ -157,8 +157,12 @@ def teaching(way: Way, step: int) -> dict[str, Any]:
 
 def rates(way: Way, walked: Walked | None, step: int) -> dict[str, Any]:
     """How the pool moves: prompts by solve rate over the steps, and their mean."""
-    return {
-        "data": [
+    return over_steps(
+        way,
+        step,
+        "How the pool moves",
+        methods(walked, "solve rate, and how many prompts have it"),
+        data=[
             {
                 "type": "heatmap",
                 "x": way.steps.astype(float),
@@ -191,23 +195,13 @@ def rates(way: Way, walked: Walked | None, step: int) -> dict[str, Any]:
             ),
             dots("mean solve rate", walked, "solve_rate", INK, "mean solve rate %{y:.1%}"),
         ],
-        "layout": {
-            "title": {
-                "text": "How the pool moves",
-                "subtitle": {"text": methods(walked, "solve rate, and how many prompts have it")},
-            },
-            "xaxis": steps_axis(way) | {"showgrid": False},
-            "yaxis": {"range": [0, 1], "tickformat": ".0%", "fixedrange": True, "dtick": 0.25, "showgrid": False},
-            "showlegend": False,
-            "shapes": [here(step) | {"layer": "above", "line": {"color": "white", "width": 1.5, "dash": "dot"}}],
-            "margin": MARGIN,
-            "meta": {
-                "key": [
-                    mark("none to half of the pool", "cividis", ""),
-                    mark("mean solve rate (white)", "line", "#9AA5B1"),
-                    mark("of groups tried (white)", "dash", "#9AA5B1"),
-                    *simulated_key(walked),
-                ]
-            },
-        },
-    }
+        key=[
+            mark("none to half of the pool", "cividis", ""),
+            mark("mean solve rate (white)", "line", "#9AA5B1"),
+            mark("of groups tried (white)", "dash", "#9AA5B1"),
+            *simulated_key(walked),
+        ],
+        xaxis={"showgrid": False},
+        upright={"layer": "above", "line": {"color": "white", "width": 1.5, "dash": "dot"}},
+        yaxis={"range": [0, 1], "tickformat": ".0%", "fixedrange": True, "dtick": 0.25, "showgrid": False},
+    )

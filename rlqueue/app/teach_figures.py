@@ -8,7 +8,7 @@ from rlqueue.app.palette import GREEN, INK, ORANGE, PURPLE, mark
 from rlqueue.app.pool_figures import pool, rates, teaching
 from rlqueue.app.walk import Walked
 from rlqueue.app.way import Way
-from rlqueue.app.way_figures import MARGIN, dots, here, line, methods, points, simulated_key, steps_axis, wait_and_cost
+from rlqueue.app.way_figures import dots, line, methods, over_steps, points, simulated_key, wait_and_cost
 
 NAMES = ("pool", "signal", "outcomes", "worth", "course", "rates")
 ALL, NONE, TEACH = ORANGE, "#C9D1D9", GREEN
@@ -46,8 +46,12 @@ def outcomes(way: Way, walked: Walked | None, step: int, published: Any) -> dict
     if below is not None:
         upper["y"] = below.to_numpy(float)
     xs, ys, name = ([], [], "") if published is None else published
-    return {
-        "data": [
+    return over_steps(
+        way,
+        step,
+        "What finished groups come to",
+        methods(walked, "share of finished groups"),
+        data=[
             *(
                 stacked
                 | {
@@ -62,25 +66,14 @@ def outcomes(way: Way, walked: Walked | None, step: int, published: Any) -> dict
             upper,
             points(f"{name}: all solved", xs, ys, f"{name}: %{{y:.0%}} all solved at step %{{x:,}}"),
         ],
-        "layout": {
-            "title": {
-                "text": "What finished groups come to",
-                "subtitle": {"text": methods(walked, "share of finished groups")},
-            },
-            "xaxis": steps_axis(way),
-            "yaxis": {"range": [0, 1], "tickformat": ".0%", "fixedrange": True, "dtick": 0.25},
-            "showlegend": False,
-            "shapes": [here(step) | {"layer": "above"}],
-            "margin": MARGIN,
-            "meta": {
-                "key": [
-                    *(mark(name, "box", colour) for _, name, colour in areas),
-                    *simulated_key(walked),
-                    *([mark(f"{name}, all solved", "diamond", "#D55E00")] if len(xs) else []),
-                ]
-            },
-        },
-    }
+        key=[
+            *(mark(name, "box", colour) for _, name, colour in areas),
+            *simulated_key(walked),
+            *([mark(f"{name}, all solved", "diamond", "#D55E00")] if len(xs) else []),
+        ],
+        upright={"layer": "above"},
+        yaxis={"range": [0, 1], "tickformat": ".0%", "fixedrange": True, "dtick": 0.25},
+    )
 
 
 def worth(way: Way, step: int) -> dict[str, Any]:
@@ -88,8 +81,12 @@ def worth(way: Way, step: int) -> dict[str, Any]:
     table, groups = way.at, way.scenario.prompts_per_step
     per_step = groups * table["signal"]
     per_dollar = per_step / table["usd_per_step"]
-    return {
-        "data": [
+    return over_steps(
+        way,
+        step,
+        "Signal of a step, and of a dollar",
+        "closed form · in groups at a solve rate of one half, which teach the most",
+        data=[
             line(
                 "per step",
                 way.steps,
@@ -100,27 +97,18 @@ def worth(way: Way, step: int) -> dict[str, Any]:
             ),
             line("per dollar", way.steps, per_dollar, PURPLE, "step %{x:,}: %{y:.3g} such groups per dollar"),
         ],
-        "layout": {
-            "title": {
-                "text": "Signal of a step, and of a dollar",
-                "subtitle": {"text": "closed form · in groups at a solve rate of one half, which teach the most"},
-            },
-            "xaxis": steps_axis(way) | {"anchor": "y"},
-            "yaxis": {
-                "range": [0, 1.15 * max(float(per_dollar.max()), 1e-12)],
-                "domain": [0, 0.44],
-                "fixedrange": True,
-                "nticks": 4,
-            },
-            "yaxis2": {
-                "range": [0, 1.15 * max(float(per_step.max()), 1e-9)],
-                "domain": [0.56, 1],
-                "fixedrange": True,
-                "nticks": 4,
-            },
-            "showlegend": False,
-            "shapes": [here(step)],
-            "margin": MARGIN,
-            "meta": {"key": [mark(f"per step, of {groups} groups", "line", GREEN), mark("per dollar", "line", PURPLE)]},
+        key=[mark(f"per step, of {groups} groups", "line", GREEN), mark("per dollar", "line", PURPLE)],
+        xaxis={"anchor": "y"},
+        yaxis={
+            "range": [0, 1.15 * max(float(per_dollar.max()), 1e-12)],
+            "domain": [0, 0.44],
+            "fixedrange": True,
+            "nticks": 4,
         },
-    }
+        yaxis2={
+            "range": [0, 1.15 * max(float(per_step.max()), 1e-9)],
+            "domain": [0.56, 1],
+            "fixedrange": True,
+            "nticks": 4,
+        },
+    )

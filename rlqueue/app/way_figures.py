@@ -65,6 +65,32 @@ def here(step: int) -> dict[str, Any]:
     }
 
 
+def over_steps(
+    way: Way,
+    step: int,
+    text: str,
+    subtitle: str,
+    *,
+    data: list[dict[str, Any]],
+    key: list[dict[str, str]],
+    **layout: Any,
+) -> dict[str, Any]:
+    """A figure over the run's steps: what is drawn with its key, and the upright of the step that is looked at.
+
+    Args:
+        text, subtitle: above it. layout: axes, and what else differs; ``xaxis`` and ``upright`` are laid over the usual ones.
+    """
+    return {
+        "data": data,
+        "layout": {
+            "title": {"text": text, "subtitle": {"text": subtitle}},
+            "xaxis": steps_axis(way) | layout.pop("xaxis", {}),
+            "shapes": [here(step) | layout.pop("upright", {})],
+            "showlegend": False, "margin": MARGIN, "meta": {"key": key}, **layout,
+        },
+    }  # fmt: skip
+
+
 def line(name: str, x: Any, y: Any, colour: str, hover: str, **more: Any) -> dict[str, Any]:
     """A line by closed form."""
     style = {"color": colour, "width": more.pop("width", 2.5), "dash": more.pop("dash", "solid")}
@@ -133,8 +159,12 @@ def wait_and_cost(way: Way, walked: Walked | None, step: int, *, informative: bo
     priced = way.scenario.hosted_price is not None
     top = _ceiling(way, usd, teaching if informative else usd, hosted if priced else None)
     moves = way.moves
-    return {
-        "data": [
+    return over_steps(
+        way,
+        step,
+        "Who waits, what binds, what it costs",
+        methods(walked, flips(way)),
+        data=[
             _binding(way),
             line(
                 "wait if nothing moved",
@@ -196,50 +226,39 @@ def wait_and_cost(way: Way, walked: Walked | None, step: int, *, informative: bo
                 visible=priced,
             ),
         ],
-        "layout": {
-            "title": {
-                "text": "Who waits, what binds, what it costs",
-                "subtitle": {"text": methods(walked, flips(way))},
-            },
-            "xaxis": steps_axis(way) | {"anchor": "y"},
-            "yaxis": {"range": [0, top], "domain": [0, 0.4], "tickprefix": "$", "fixedrange": True, "nticks": 5},
-            "yaxis2": {
-                "range": [-0.03, 1.03],
-                "domain": [0.56, 1],
-                "tickformat": ".0%",
-                "fixedrange": True,
-                "dtick": 0.25,
-            },
-            "yaxis3": {
-                "range": [0, 1],
-                "domain": [0.45, 0.51],
-                "fixedrange": True,
-                "tickvals": [],
-                "showgrid": False,
-                "ticks": "",
-            },
-            "barmode": "overlay",
-            "bargap": 0,
-            "showlegend": False,
-            "shapes": [here(step)],
-            "margin": MARGIN,
-            "meta": {
-                "key": [
-                    mark("trainer waits", "line", WAIT),
-                    mark("slots idle", "dash", IDLE),
-                    mark("$/Mtok", "line", GREEN),
-                    *([mark("$ per informative Mtok", "line", PURPLE)] if informative else []),
-                    *([mark("hosted", "dash", REPORTED)] if priced else []),
-                    *([mark("if nothing moved", "thin", STILL)] if moves else []),
-                    *simulated_key(walked),
-                    *(
-                        mark(f"binds: {name}", "box", CONSTRAINT_COLOURS[name])
-                        for name in dict.fromkeys([table["binding_constraint"][0], *way.course.flips["becomes"]])
-                    ),
-                ]
-            },
+        key=[
+            mark("trainer waits", "line", WAIT),
+            mark("slots idle", "dash", IDLE),
+            mark("$/Mtok", "line", GREEN),
+            *([mark("$ per informative Mtok", "line", PURPLE)] if informative else []),
+            *([mark("hosted", "dash", REPORTED)] if priced else []),
+            *([mark("if nothing moved", "thin", STILL)] if moves else []),
+            *simulated_key(walked),
+            *(
+                mark(f"binds: {name}", "box", CONSTRAINT_COLOURS[name])
+                for name in dict.fromkeys([table["binding_constraint"][0], *way.course.flips["becomes"]])
+            ),
+        ],
+        xaxis={"anchor": "y"},
+        yaxis={"range": [0, top], "domain": [0, 0.4], "tickprefix": "$", "fixedrange": True, "nticks": 5},
+        yaxis2={
+            "range": [-0.03, 1.03],
+            "domain": [0.56, 1],
+            "tickformat": ".0%",
+            "fixedrange": True,
+            "dtick": 0.25,
         },
-    }
+        yaxis3={
+            "range": [0, 1],
+            "domain": [0.45, 0.51],
+            "fixedrange": True,
+            "tickvals": [],
+            "showgrid": False,
+            "ticks": "",
+        },
+        barmode="overlay",
+        bargap=0,
+    )
 
 
 def _ceiling(way: Way, usd: np.ndarray, teaching: np.ndarray, hosted: Any) -> float:

@@ -111,7 +111,8 @@ async function standalone(root, stem, query, scenarios) {
   const plain = (_, value) => (ArrayBuffer.isView(value) ? Array.from(value) : value);
   const held = JSON.stringify(figures, plain).replaceAll("<", "\\u003c");
   const source = await (await fetch(document.querySelector("script[data-plotly]").src)).text();
-  const heading = document.querySelector("h1")?.cloneNode(true) ?? document.createElement("h1");
+  const notebook = root.closest(".jp-Notebook") ?? document; // JupyterLab may have several open
+  const heading = notebook.querySelector("h1")?.cloneNode(true) ?? document.createElement("h1");
   for (const anchor of heading.querySelectorAll("a")) anchor.remove();
   const title = here() ? document.title : heading.textContent.trim();
   const about = query ? `; scenario: <code>${escaped(query)}</code>` : "";
