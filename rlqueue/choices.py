@@ -20,6 +20,10 @@ STALENESS_FAMILIES = {
     "drop": "a group older than max_staleness versions is dropped",
     "targeted": "each group belongs to one future step, and a straggler holds that step",
 }
+SLOTS_HELD = {
+    "rollout": "a slot is free again when its rollout has ended",
+    "group": "a group takes a slot for each of its rollouts at once and keeps them all until the last of them has ended",
+}
 PRECISIONS = {"bf16": "two bytes an element", "fp8": "one byte an element"}
 SOLVE_RATE_LAWS = {
     "beta": "Beta(a, b) of mean solve_rate_mean and a + b = solve_rate_concentration",

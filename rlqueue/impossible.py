@@ -56,6 +56,8 @@ def _refuse_batch(s: Any) -> None:
             f"minibatches_per_update={s.minibatches_per_update} must divide the {rollouts} rollouts of an update "
             "(prompts_per_step / updates_per_step * group_size)"
         )
+    if s.slots_held_by == "group" and s.concurrency < s.group_size:
+        raise ValueError(f"concurrency={s.concurrency} must be >= group_size={s.group_size} with slots_held_by='group'")
 
 
 def _refuse_solve_rates(s: Any) -> None:

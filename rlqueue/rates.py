@@ -25,7 +25,7 @@ RATES = np.dtype(
         ("max_staleness", "f8"), ("schedule", "i8"), ("family", "i8"),
         # The batch
         ("samples", "f8"), ("groups", "f8"), ("group_size", "f8"), ("updates", "f8"), ("publish_steps", "f8"),
-        ("oversampling", "f8"), ("filtered", "f8"), ("surplus", "f8"), ("failed", "f8"),
+        ("oversampling", "f8"), ("whole_groups", "f8"), ("filtered", "f8"), ("surplus", "f8"), ("failed", "f8"),
         # The trainer: GPU-seconds of compute per step, then fixed seconds per step, per publication and of pauses per step
         ("train_gpu_s", "f8"), ("train_fixed_s", "f8"), ("fetch_s", "f8"), ("sync_s", "f8"), ("pause_s", "f8"),
         # One rollout: tokens, mean context while decoding, time in the slot outside the LLM
@@ -144,6 +144,7 @@ def _values(s: Scenario, filtered: float) -> dict[str, float]:
         "updates": s.updates_per_step,
         "publish_steps": s.steps_per_publication,
         "oversampling": s.oversampling_factor,
+        "whole_groups": s.slots_held_by == "group",
         "filtered": min(filtered, 1.0 - 1e-9),  # 1 would ask for a division by zero
         "surplus": s.surplus_fraction,
         "failed": _failed_fraction(s),

@@ -8,7 +8,16 @@ import math
 from dataclasses import dataclass, fields
 
 from rlqueue.as_text import AsText
-from rlqueue.choices import DRIFT_LAWS, GATES, PRECISIONS, SAMPLERS, SCHEDULES, SOLVE_RATE_LAWS, STALENESS_FAMILIES
+from rlqueue.choices import (
+    DRIFT_LAWS,
+    GATES,
+    PRECISIONS,
+    SAMPLERS,
+    SCHEDULES,
+    SLOTS_HELD,
+    SOLVE_RATE_LAWS,
+    STALENESS_FAMILIES,
+)
 from rlqueue.drift import DriftLaw, DriftStart
 from rlqueue.hardware import Gpu
 from rlqueue.hosted import HostedPrice
@@ -83,6 +92,7 @@ class Scenario(AsText):
 
     # The generator
     concurrency: int = knob("rollout", "slots: rollouts in flight at most, over all replicas", low=1)
+    slots_held_by: str = knob("", "what keeps a slot taken", choices=SLOTS_HELD, default="rollout")
     decode_efficiency: float = knob("1", "share of peak bandwidth and compute that decoding reaches", above=0, high=1)
     decode_overhead_s: float = knob("s", "fixed time of one decode iteration", low=0, default=0.0)
     prefill_mfu: float = knob("1", "share of peak compute that prefill reaches", above=0, high=1)

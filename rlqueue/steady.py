@@ -109,6 +109,21 @@ def kept_by_age(step, busy, r, token_s, groups):
 
 
 @njit
+def used_of_held(r, replicas, slots, kept):
+    """Share of the slots in use where a group keeps its slots until its last rollout ends: mean time of a rollout over its group's.
+
+    The rollouts in use set the time of a token, and that the share: a few rounds bring the two together.
+    """
+    share = 1.0
+    for _ in range(8 if r.whole_groups > 0.0 else 0):
+        active = active_for_slots(share * slots / replicas, r, kept)
+        token_s = active / (rollout_rate(active, r, kept) * r.response_tokens)
+        longest = max(r.group_tokens, r.response_tokens)
+        share = (r.outside_s + r.response_tokens * token_s) / (r.outside_s + longest * token_s)
+    return share
+
+
+@njit
 def cycle(r, replicas, trainer_gpus, groups, rollouts, kept):
     """Step time of one scenario and what sets it.
 
@@ -120,6 +135,7 @@ def cycle(r, replicas, trainer_gpus, groups, rollouts, kept):
     after = r.sync_s / r.publish_steps + r.pause_s
     busy = train + after
     slots = min(r.concurrency, r.sandbox_cap)
+    slots *= used_of_held(r, replicas, slots, kept)
     active = active_for_slots(slots / replicas, r, kept)
     rate = replicas * rollout_rate(active, r, kept)
     # Which limit holds the rollouts in flight
@@ -243,6 +259,8 @@ def steady(r, groups, rollouts, out):
     unfed = max(0.0, step - busy)  # without a batch to fetch
     dispatched = r.samples * r.oversampling / (used_share(r) * share)
     most = replicas * (active + rollout_rate(active, r, kept) * r.outside_s)
+    slots = min(r.concurrency, r.sandbox_cap)
+    held = used_of_held(r, replicas, slots, kept)
     trainer_bound = unfed <= 1e-12 * step
     flows = dispatched / step
     if r.family == DROP and not lag_free:
@@ -265,7 +283,7 @@ def steady(r, groups, rollouts, out):
         else:
             a = active
             running = most
-            in_flight = max(most, min(r.concurrency, r.sandbox_cap))
+            in_flight = max(most, held * slots)
         rollout_s = in_flight / flows
         token_s = a * replicas / (flows * r.response_tokens)
         group_s = rollout_s + (r.group_tokens - r.response_tokens) * token_s
@@ -284,7 +302,7 @@ def steady(r, groups, rollouts, out):
     if limit == BUDGET:
         out.production_per_s = r.samples / step
     out.trainer_wait_ratio = out.wait_s / step
-    out.rollout_idle_ratio = max(0.0, 1.0 - running / max(most, 1e-300))
+    out.rollout_idle_ratio = max(0.0, 1.0 - held * running / max(most, 1e-300))
     out.staleness_versions = staleness
     out.in_flight_rollouts = in_flight
     out.queued_groups = queued

@@ -82,6 +82,13 @@ class Host:
             tenant.last_given = self.given
             tenant.dispatch_one()
 
+    def has_place(self):
+        """Section 2: where groups hold slots, one more needs as many as it has rollouts that no group holds."""
+        if self.scenario.slots_held_by == "rollout":
+            return True
+        groups = 1 + sum(len(tenant.running) for tenant in self.tenants)
+        return groups * self.scenario.group_size <= self.scenario.concurrency
+
     # The provider of sandboxes
     def hand_over_places(self, asking=None):
         """Free places go to those who wait, first come first served; one who is asking just now is running already."""

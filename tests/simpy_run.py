@@ -121,7 +121,7 @@ class Tenant:
     def can_dispatch(self):
         if self.draining or not self.has_begun:
             return False
-        return bool(self.again or self.undispatched) or self.admits(self.next_cohort())
+        return bool(self.again or self.undispatched) or (self.host.has_place() and self.admits(self.next_cohort()))
 
     def dispatch_one(self):
         if self.again:

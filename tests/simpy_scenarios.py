@@ -40,7 +40,14 @@ def random_scenarios(count, seed):
     rng = np.random.default_rng(seed)
     pairs = [(schedule, family) for schedule in SCHEDULES for family in STALENESS_FAMILIES]
     plain = [random_scenario(rng, *pairs[i % len(pairs)]) for i in range(count)]
-    return [fetching(each, 3.0 + i % 7) if i % 4 == 1 else each for i, each in enumerate(plain)]
+    fetched = [fetching(each, 3.0 + i % 7) if i % 4 == 1 else each for i, each in enumerate(plain)]
+    return [holding(each) if i % 5 == 2 else each for i, each in enumerate(fetched)]
+
+
+def holding(scenario):
+    """The same where a group keeps its slots until its last rollout has ended; room for one at least."""
+    slots = max(scenario.concurrency, scenario.group_size)
+    return dataclasses.replace(scenario, slots_held_by="group", concurrency=slots)
 
 
 def fetching(scenario, seconds):

@@ -84,6 +84,7 @@ def test_a_file_names_only_what_differs_from_its_preset():
         ("max_response_tokens", 300000, r"= 305591 must be <= 262144, the longest context"),
         ("minibatches_per_update", 7, r"minibatches_per_update=7 must divide the 512 rollouts of an update"),
         ("batch_fetch_s", -1.0, r"batch_fetch_s=-1 must be >= 0 s"),
+        ("slots_held_by", "prompt", r"slots_held_by='prompt' is not known, must be one of rollout, group"),
         ("updates_per_step", 5, r"updates_per_step=5 must divide prompts_per_step=32"),
         ("prefill_gpus_per_replica", 8, r"prefill_gpus_per_replica=8 must be < gpus_per_replica=8"),
         ("schedule", "asynch", r"schedule='asynch' is not known"),

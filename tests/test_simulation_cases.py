@@ -70,6 +70,16 @@ def test_a_batch_is_fetched_before_it_is_trained_on_while_generation_goes_on_and
     assert steps(result, "train_s") == near([0.6])
 
 
+def test_slots_that_groups_hold_are_free_when_the_last_rollout_ends():
+    # Two slots, groups of two: the second rollout of group 0 ends at 3.0, and its mate's slot stays taken from 1.0 until then
+    knobs = {"schedule": "async-in-flight", "concurrency": 3, "max_staleness": 5.0}
+    result = run(toy(slots_held_by="group", **knobs), 2, (100, 300), (200, 200))
+    assert groups(result, "dispatch_s", 3) == near([0.0, 3.0, 5.0])
+    assert result.rollouts["dispatch_s"].head(4).tolist() == near([0.0, 0.0, 3.0, 3.0])
+    free = run(toy(**knobs), 2, (100, 300), (200, 200))
+    assert groups(free, "dispatch_s", 3) == near([0.0, 0.0, 2.0])
+
+
 def test_a_trainer_that_fetches_is_not_short_of_groups():
     # It never lacks a group, so it binds, though a third of its time goes into fetching; the generator could deliver more
     knobs = {"schedule": "async-in-flight", "concurrency": 2, "max_staleness": 4.0}

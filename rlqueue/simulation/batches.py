@@ -19,7 +19,7 @@ from rlqueue.simulation.memory import (
     world_at,
 )
 from rlqueue.simulation.prompts import choose, observe, release
-from rlqueue.simulation.rollout import dispatch_rollout, kill_marked, tick
+from rlqueue.simulation.rollout import dispatch_rollout, kill_marked, tick, tick_all
 
 
 @njit
@@ -42,6 +42,8 @@ def admit(w):
     """Number a new group, choose its prompt and put it into its cohort, if it is not a surplus one."""
     z, p = clock(w), params(w)
     g = group_at(w, z.groups)
+    tick_all(w)
+    host(w).places -= 1
     g.prompt = choose(w, z.groups)
     g.course = min(z.version * p.publish_steps, w.course_room - 1)
     asked = course_at(w, g.course)
@@ -82,6 +84,8 @@ def dispatch_next(w):
     if z.current == state.NONE:
         if z.groups + 1 >= w.groups_room or z.cohorts + 2 >= w.cohorts_room:
             host(w).status = state.NO_ROOM
+            return state.ASLEEP
+        if p.whole_groups and host(w).places == 0:
             return state.ASLEEP
         if not may_admit(w):
             return state.BUDGET_FULL
@@ -169,6 +173,14 @@ def informative(w, number):
 
 
 @njit
+def leave_flight(w, g):
+    """A group's rollouts have ended, or end now: its place, for those that hold one, and its prompt are free."""
+    tick_all(w)
+    host(w).places += 1
+    release(w, g.prompt)
+
+
+@njit
 def finish(w, number):
     """All rollouts of a group have ended: it is surplus, held back by the gate, or goes to the queue."""
     z, p, g = clock(w), params(w), group_at(w, number)
@@ -177,10 +189,10 @@ def finish(w, number):
     z.group_s += z.now - g.dispatched
     if g.cohort == state.NONE:
         g.fate = state.SURPLUS
-        release(w, g.prompt)
+        leave_flight(w, g)
         return
     observe(w, g.prompt, g.solved)
-    release(w, g.prompt)
+    leave_flight(w, g)
     g.informative = int(informative(w, number))
     z.judged += 1
     z.informative += g.informative
@@ -219,7 +231,7 @@ def prune(w, cohort):
         g = group_at(w, number)
         if g.fate == state.IN_FLIGHT and g.cohort == cohort:
             g.fate = state.PRUNED
-            release(w, g.prompt)
+            leave_flight(w, g)
     kill_marked(w)
 
 
@@ -235,7 +247,7 @@ def drop_stale(w):
         if g.fate == state.IN_FLIGHT and g.version < oldest:
             g.fate = state.STALE
             leave_cohort(w, g)
-            release(w, g.prompt)
+            leave_flight(w, g)
             running += 1
     tick(w)
     keep = z.queue_head

@@ -47,6 +47,7 @@ def parameters(scenario: Scenario, steps: int, *, log_rollouts: bool) -> np.ndar
         "partial": budgeted and s.schedule == "partial-rollout",
         "lent": s.trainer_gpus // s.gpus_per_replica if budgeted and s.schedule == "lent-trainer" else 0,
         "concurrency": s.concurrency,
+        "whole_groups": s.slots_held_by == "group",
         "replicas": replicas,
         "heap_room": (s.concurrency - 1) // replicas + 1,
         "quota": math.floor((s.max_staleness + 1.0) * s.steps_per_publication * cohort + 1e-9),
@@ -196,6 +197,7 @@ def _shared(scenario: Scenario, params: np.ndarray) -> dict[str, np.ndarray]:
     slots, standing, everyone = int(p["concurrency"]), int(p["replicas"]), int(p["replicas"] + p["lent"])
     host = np.zeros(1, state.HOST)
     host["free_slots"], host["unfinished"], host["loaded"] = slots, scenario.tenants, state.NONE
+    host["places"] = slots // scenario.group_size
     replicas = np.zeros(everyone, state.REPLICA)
     replicas["open"][:standing] = 1
     replicas["due"] = math.inf

@@ -40,6 +40,13 @@ from rlqueue.simulation.memory import (
 
 
 @njit
+def unused_slots(w):
+    """Slots that another group could have: those that a group holds for its last rollouts are not."""
+    b, p = host(w), params(w)
+    return b.places * p.group_size if p.whole_groups else b.free_slots
+
+
+@njit
 def tick(w):
     """Add the time since the last change to the integrals over time; to be called before each change."""
     z = clock(w)
@@ -48,9 +55,9 @@ def tick(w):
         z.flight_area += z.flight * span
         z.queue_area += (z.queue_end - z.queue_head) * span
         if z.cause == state.BUDGET_FULL:
-            z.budget_area += host(w).free_slots * span
+            z.budget_area += unused_slots(w) * span
         elif z.cause == state.DRAINING:
-            z.drain_area += host(w).free_slots * span
+            z.drain_area += unused_slots(w) * span
         z.ticked = z.now
 
 

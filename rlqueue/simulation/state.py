@@ -48,7 +48,7 @@ def _record(**fields: str) -> np.dtype:
 
 
 PARAMS = _record(
-    i8="steps prompts group_size updates publish_steps cohort lockstep concurrency replicas lent "
+    i8="steps prompts group_size updates publish_steps cohort lockstep concurrency whole_groups replicas lent "
     "heap_room apart partial drain one_step drop targeted prefix_cache uses_sandbox tries evaluate_every "
     "checkpoint_every solves solve_law law log_rollouts quota pool sampler gated learns step_events",
     f8="max_staleness kv_tokens accept kv_s prefill_s max_tokens "
@@ -59,7 +59,7 @@ PARAMS = _record(
 """One scenario in the loop's own terms; ``parameters`` fills it."""
 
 HOST = _record(
-    i8="events status running unfinished free_slots joined timers next_timer sandboxes sources changed training loaded ready "
+    i8="events status running unfinished free_slots places joined timers next_timer sandboxes sources changed training loaded ready "
     "next_turn served",
     f8="next_create",
 )
