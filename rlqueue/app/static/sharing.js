@@ -92,15 +92,15 @@ function asked(model, which) {
 async function standalone(root, stem, query, scenarios) {
   const figures = [...root.querySelectorAll("figure[data-plot] .rlq-canvas")].filter((each) => each.data).map(({ data, layout }) => ({ data, layout }));
   const copied = root.cloneNode(true);
-  for (const gone of copied.querySelectorAll("button, .rlq-share, .rlq-status, style, .lm-mod-hidden, progress")) gone.remove();
-  for (const control of copied.querySelectorAll(".widget-slider, .widget-dropdown, .widget-text, .widget-checkbox")) {
-    const value = control.querySelector(".widget-readout")?.textContent ?? chosen(root, copied, control);
+  const originals = root.querySelectorAll(CONTROLS);
+  for (const [place, control] of copied.querySelectorAll(CONTROLS).entries()) {
     const line = document.createElement("p");
     line.innerHTML = "<b></b> <span></span>";
     line.firstChild.textContent = control.querySelector(".widget-label, label")?.textContent ?? "";
-    line.lastChild.textContent = value;
+    line.lastChild.textContent = chosen(originals[place]);
     control.replaceWith(line);
   }
+  for (const gone of copied.querySelectorAll("button, .rlq-share, .rlq-status, style, .lm-mod-hidden, progress")) gone.remove();
   let place = 0;
   for (const canvas of copied.querySelectorAll("figure[data-plot] .rlq-canvas")) {
     if (!canvas.querySelector("svg")) continue;
@@ -120,7 +120,7 @@ async function standalone(root, stem, query, scenarios) {
   const draw = `${held}.forEach(({ data, layout }, k) => Plotly.newPlot("figure-" + k, data, { ...layout, autosize: true, width: undefined, height: undefined }, { displaylogo: false, responsive: true }));`;
   const parts = [
     `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">`,
-    `<title>${title.replaceAll("<", "")}</title><style>${styles()} body { max-width: 1320px; margin: 0 auto; padding: 1rem; }</style></head><body>`,
+    `<title>${title.replaceAll("<", "")}</title><style>${styles()} body { max-width: 1320px; margin: 0 auto; padding: 1rem; } .rlq-about code { overflow-wrap: anywhere; }</style></head><body>`,
     heading.outerHTML,
     `<p class="rlq-about">Saved ${new Date().toISOString().slice(0, 10)}${about}${links.join("")}</p>`,
     copied.outerHTML,
@@ -129,12 +129,16 @@ async function standalone(root, stem, query, scenarios) {
   save(`${stem}.html`, new Blob(parts, { type: "text/html" }));
 }
 
-function chosen(root, copied, control) {
-  const place = [...copied.querySelectorAll("select, input")].indexOf(control.querySelector("select, input"));
-  const original = [...root.querySelectorAll("select, input")][place];
-  if (!original) return "";
-  if (original.type === "checkbox") return original.checked ? "yes" : "no";
-  return original.selectedOptions?.[0]?.textContent ?? original.value;
+const CONTROLS = ".widget-slider, .widget-dropdown, .widget-text, .widget-checkbox";
+
+// What a control stands at: a copy of it knows neither what was typed nor what was picked.
+function chosen(control) {
+  const readout = control.querySelector(".widget-readout");
+  if (readout) return readout.textContent;
+  const field = control.querySelector("select, input");
+  if (!field) return "";
+  if (field.type === "checkbox") return field.checked ? "yes" : "no";
+  return field.selectedOptions?.[0]?.textContent ?? field.value;
 }
 
 function escaped(text) {
