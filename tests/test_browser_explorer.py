@@ -26,6 +26,7 @@ NAMES = {
     if control.measured_in
 }
 # Data of a drawn figure as plotly holds them, numbers from whatever kind of array.
+BAND = r'<dd class="rlq-band".*?</dd>'
 DRAWN = """name => document.querySelector(`figure[data-plot=${name}] .rlq-canvas`).data.map(
     ({x, y, z}) => [x, y, z].map(values => values && Array.from(values, each => each?.length ? Array.from(each) : each)))"""
 NAMES_DRAWN = (
@@ -55,8 +56,8 @@ def shows(here, state):
     found = answer(state)
     closed = [merit.text for merit in panels.merits(found) if merit.name != "Hosted"]
     assert here.page.locator(".rlq-closed b").all_inner_texts() == closed
-    assert squeezed(here.page.locator(".rlq-lesser").inner_text()) == squeezed(
-        text(panels.lesser(found).split("</h3>")[1].split("</dl>")[0])
+    assert unbanded(here, ".rlq-lesser") == squeezed(
+        text(re.sub(BAND, "", panels.lesser(found)).split("</h3>")[1].split("</dl>")[0])
     )
     assert squeezed(here.page.locator(".rlq-verdict").inner_text()) == squeezed(f"{found.point.kind}{found.verdict}")
     for name, figure in figures(found).items():
@@ -71,6 +72,12 @@ def shows(here, state):
 
 def squeezed(words):
     return "".join(words.split())
+
+
+def unbanded(here, selector):
+    """The text of cards without their bands, which come when the hand rests."""
+    words = here.page.locator(f"{selector} dt, {selector} dd:not(.rlq-band)").all_inner_texts()
+    return squeezed("".join(words))
 
 
 def numbers(values):
@@ -323,9 +330,14 @@ def test_a_move_draws_what_is_simulated_and_rest_refines_it_until_the_next_move(
     for job in refined.jobs:
         refined.take(job, run(job, lambda: True))
     final = refined.answer
-    assert squeezed(here.page.locator(".rlq-cards").inner_text()) == squeezed(
-        text(panels.cards(final, way_words.card(way(state)), banded(state)))
-    )
+    expected = panels.cards(final, way_words.card(way(state)), banded(state)).partition("</dl>")[0]
+    assert unbanded(here, ".rlq-cards") == squeezed(text(re.sub(BAND, "", expected)))
+    bands = here.page.locator(".rlq-cards .rlq-band").all_inner_texts()
+    assert [
+        each for each in bands if each.startswith("inputs")
+    ] == bands  # of each number, the whole run's two among them
+    assert len(bands) == len(panels.merits(final)) - 1 + 2
+    assert bands[0] == panels.band(panels.merits(final)[0], banded(state)).words
     assert "8 seeds, 60 steps" in here.page.locator(".rlq-how").inner_text()
     drawn = waits(here)
     assert drawn[0] == final.frame.splits.tolist()

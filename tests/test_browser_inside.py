@@ -4,10 +4,11 @@ import re
 
 import pytest
 from intruder import Intruder, connected
-from test_browser_explorer import NAMES, alert, choose, numbers, squeezed
+from test_browser_explorer import BAND, NAMES, alert, choose, numbers, squeezed, unbanded
 from test_explorer import text
 
 from rlqueue.app import controls, inside_panels
+from rlqueue.app.banded import banded
 from rlqueue.app.inside import STEPS_AT_FIRST, stamp
 from rlqueue.app.inside_figures import figures
 from rlqueue.app.inside_runs import short, slices
@@ -53,7 +54,8 @@ def shows(here, found, steps=STEPS_AT_FIRST):
             for values, key in zip(traces, ("x", "y", "base"), strict=True):
                 expected = numbers(trace.get(key))
                 assert values == (expected and [None if each != each else each for each in expected])  # noqa: PLR0124
-    assert squeezed(here.page.locator(".rlq-cards").inner_text()) == squeezed(text(inside_panels.cards(found)))
+    expected = inside_panels.cards(found).partition("</dl>")[0]
+    assert unbanded(here, ".rlq-cards") == squeezed(text(re.sub(BAND, "", expected)))
     assert squeezed(here.page.locator(".rlq-verdict").inner_text()) == squeezed(inside_panels.believe(found))
 
 
@@ -72,7 +74,14 @@ def test_the_page_opens_with_all_its_figures_and_the_full_run_follows(visit, exp
 
 def test_what_is_drawn_at_rest_is_the_full_run(visit, explorer):
     here = opened_page(visit, explorer)
-    shows(here, full(opened(SMALL).scenario))
+    found = full(opened(SMALL).scenario)
+    shows(here, found)
+    here.page.locator(".rlq-cards .rlq-band", has_text="inputs ").first.wait_for()
+    seen = here.page.locator(".rlq-cards .rlq-band").all_inner_texts()
+    assert [each.partition(" ")[0] for each in seen].count("chance") == len(inside_panels.PAIRS)
+    assert squeezed("".join(seen)) == squeezed(
+        "".join(map(text, re.findall(BAND, inside_panels.cards(found, banded(opened(SMALL))))))
+    )
 
 
 @pytest.mark.parametrize("control", controls.MAIN, ids=lambda control: control.knob)
