@@ -110,7 +110,7 @@ def kept_by_age(step, busy, r, token_s, groups):
 
 @njit
 def used_of_held(r, replicas, slots, kept):
-    """Share of the slots in use where a group keeps its slots until its last rollout ends: mean time of a rollout over its group's.
+    """Share of the slots in use where a group keeps its slots until its last rollout ends: time of a rollout over its group's.
 
     The rollouts in use set the time of a token, and that the share: a few rounds bring the two together.
     """

@@ -85,10 +85,9 @@ def dispatch_next(w):
         if z.groups + 1 >= w.groups_room or z.cohorts + 2 >= w.cohorts_room:
             host(w).status = state.NO_ROOM
             return state.ASLEEP
-        if p.whole_groups and host(w).places == 0:
-            return state.ASLEEP
-        if not may_admit(w):
-            return state.BUDGET_FULL
+        full = p.whole_groups and host(w).places == 0
+        if full or not may_admit(w):
+            return state.ASLEEP if full else state.BUDGET_FULL
         admit(w)
     number, rollout = z.current, z.sent
     z.sent += 1

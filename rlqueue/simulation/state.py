@@ -59,8 +59,8 @@ PARAMS = _record(
 """One scenario in the loop's own terms; ``parameters`` fills it."""
 
 HOST = _record(
-    i8="events status running unfinished free_slots places joined timers next_timer sandboxes sources changed training loaded ready "
-    "next_turn served",
+    i8="events status running unfinished free_slots places joined timers next_timer sandboxes sources changed training loaded "
+    "ready next_turn served",
     f8="next_create",
 )
 """What the tenants of a run share: the loop, slots, timers, the provider of sandboxes, the trainer."""
