@@ -43,9 +43,8 @@ class Missed:
 
 
 def _place(grid: Grid) -> np.ndarray:
-    names = list(SCHEDULES)
-    codes = [names.index(each) for each in grid.table["schedule"]]
-    return np.column_stack([grid.place, ELSE * np.eye(len(names))[codes]])
+    codes = grid.table["schedule"].map({name: place for place, name in enumerate(SCHEDULES)})
+    return np.column_stack([grid.place, ELSE * np.eye(len(SCHEDULES))[codes]])
 
 
 def _closed(grid: Grid, goal: Goal) -> Believed:
@@ -121,13 +120,14 @@ def promising(
         order = np.flatnonzero(ended)
         order = order[np.lexsort((believed["loss"][order], excess[order]))]
     codes = np.unique(grid.table["schedule"], return_inverse=True)[1]
-    known, chosen = set(done), []
+    known, chosen = set(grid.alike[np.array(done, int)]), []
     for row in order:
-        if row in known:
+        if grid.alike[row] in known:
             continue
         away = np.abs(grid.place[chosen] - grid.place[row]).sum(axis=1) if chosen else np.array([np.inf])
         if np.all((away > apart) | (codes[chosen] != codes[row]) if chosen else True):
             chosen.append(int(row))
+            known.add(grid.alike[row])
         if len(chosen) == count:
             break
     return chosen

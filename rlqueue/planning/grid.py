@@ -20,13 +20,16 @@ from rlqueue.sweep import split_grid
 IN_STEP = ("colocated-sync", "sync", "one-step-off")
 """Schedules that know no staleness budget."""
 COSTLY = ("lent-trainer",)
-"""Schedules whose closed form takes forty times as long: every second value of each choice will do."""
+"""Schedules whose closed form takes forty times as long: every second split and budget will do."""
 BUDGETS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
 SPLITS = 24
 """Splits looked at; with more, they are thinned out evenly."""
-SLOTS = 14
+SLOTS = 20
+"""Numbers of slots looked at: a third more from one to the next."""
 FULL = 1.25
 """The most slots of a replica over those at which its KV cache is full."""
+SPARE = 0.98
+"""A budget of such a share of a limit keeps it in every run: the mean staleness may lie a hair above its budget."""
 CHOICE = ("schedule", "trainer_gpus", "generator_gpus", "concurrency", "max_staleness")
 """Columns that say what a plan is."""
 SAME = ("schedule", "generator_gpus", "concurrency", "max_staleness")
@@ -91,6 +94,14 @@ class Grid:
         return {name: self.table[name].to_numpy() for name in (*ANSWERS, "trained_tokens_per_s")}
 
     @cached_property
+    def alike(self) -> np.ndarray:
+        """For each row, the first that the closed form answers the same for: slots that a budget keeps empty change nothing."""
+        _, codes = np.unique(self.table["schedule"], return_inverse=True)
+        told = np.column_stack([codes, *(self.answers[name] for name in ANSWERS)])
+        _, first, which = np.unique(told.round(9), axis=0, return_index=True, return_inverse=True)
+        return first[which.ravel()]
+
+    @cached_property
     def place(self) -> np.ndarray:
         """Where each row lies, for telling how far apart plans are: log split, log slots, log budget; shape (rows, 3)."""
         t = self.table
@@ -99,11 +110,8 @@ class Grid:
         ])  # fmt: skip
 
 
-def grid(scenario: Scenario, gpus: int, limits: Limits, space: Space | None = None, *, every: int = 1) -> Grid:
+def grid(scenario: Scenario, gpus: int, limits: Limits, space: Space | None = None) -> Grid:
     """Every plan of the space, solved.
-
-    Args:
-        every: of each choice that the space leaves open, take only each so-manieth value (and the scenario's own).
 
     Raises:
         ValueError: the GPUs hold no replica beside the trainer.
@@ -113,7 +121,7 @@ def grid(scenario: Scenario, gpus: int, limits: Limits, space: Space | None = No
     if limits.schedules:
         schedules = tuple(each for each in schedules if each in limits.schedules)
     parts = [
-        _of_schedule(scenario, gpus, limits, space, schedule=schedule, every=every * (2 if schedule in COSTLY else 1))
+        _of_schedule(scenario, gpus, limits, space, schedule=schedule, every=2 if schedule in COSTLY else 1)
         for schedule in schedules
     ]
     table = pd.concat(parts, ignore_index=True).drop_duplicates(list(SAME), ignore_index=True)
@@ -156,14 +164,14 @@ def _splits(scenario: Scenario, gpus: int, limits: Limits, space: Space, every: 
     return replica * np.unique(np.append(counts, own if own <= most else 1))
 
 
-def _slots(scenario: Scenario, space: Space, every: int) -> np.ndarray:
+def _slots(scenario: Scenario, space: Space) -> np.ndarray:
     """Slots of a replica: every factor alike from one (or a part of a batch's share) to beyond a full KV cache, and its own."""
     if space.slots_per_replica:
         return np.array(space.slots_per_replica, float)
     own = _own_slots(scenario)
     most = max(4.0, FULL * float(rates(scenario)["kv_slots"][0]))
     low = max(1.0, min(own, most) / 16.0)
-    return np.unique(np.append(_two_digits(np.geomspace(low, most, SLOTS // every)), own))
+    return np.unique(np.append(_two_digits(np.geomspace(low, most, SLOTS)), own))
 
 
 def _two_digits(values: np.ndarray) -> np.ndarray:
@@ -173,10 +181,10 @@ def _two_digits(values: np.ndarray) -> np.ndarray:
 
 
 def _budgets(scenario: Scenario, limits: Limits, space: Space, every: int) -> np.ndarray:
-    """The usual budgets, the scenario's own, and the one that is the limit on staleness."""
+    """The usual budgets, the scenario's own, and those with which staleness comes up to its limit, and surely not beyond."""
     own = [scenario.max_staleness]
     if limits.max_staleness_versions:
-        own.append(limits.max_staleness_versions)
+        own += [limits.max_staleness_versions, round(SPARE * limits.max_staleness_versions, 2)]
     return np.array(space.max_staleness or np.unique([*BUDGETS[::every], *own]), float)
 
 
@@ -193,7 +201,7 @@ def _of_schedule(
     there = dataclasses.replace(
         scenario, cluster_gpus=0, generator_gpus=int(generator[0]), trainer_gpus=int(gpus - generator[0])
     )
-    return block(there, schedule, generator, _slots(scenario, space, every), budgets)
+    return block(there, schedule, generator, _slots(scenario, space), budgets)
 
 
 def block(scenario: Scenario, schedule: str, generator: Any, slots: Any, budgets: Any) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rlqueue.planning.grid import IN_STEP, Grid, Space, block, row_of
+from rlqueue.planning.grid import COSTLY, IN_STEP, Grid, Space, block, row_of
 
 FINE = 9
 """Values between the two that are next to a value, where plans are looked at more closely."""
@@ -44,15 +44,21 @@ def finer(found: Grid, row: int, space: Space) -> Grid:
     """The grid with plans between a row and its neighbours, in all choices that the space leaves open."""
     here, near = found.table.iloc[row], around(found, row)
     ends = {axis: [here[AXES[axis][0]] if each is None else each for each in values] for axis, values in near.items()}
-    replica = found.scenario.gpus_per_replica
+    replica, costly = found.scenario.gpus_per_replica, here["schedule"] in COSTLY
     splits = np.arange(ends["split"][0], ends["split"][1] + 1, replica)
-    splits = splits[np.unique(np.linspace(0, splits.size - 1, 5).round().astype(int))]
+    splits = _some(splits, 3 if costly else 5)
     slots = np.geomspace(*ends["slots"], FINE)
     slots = np.unique(np.append(slots.round() if slots[0] >= 2.0 * FINE else slots, here["slots"]))
     low, high = ends["budget"]
     grain = 0.25 if high <= 4.0 else 0.5 if high <= 8.0 else 1.0
-    budgets = np.unique(np.append(np.arange(low, high + grain / 2.0, grain), here["max_staleness"]))
+    budgets = _some(np.arange(low, high + grain / 2.0, grain), 4 if costly else 9)
+    budgets = np.unique(np.append(budgets, here["max_staleness"]))
     return found.joined([block(
         found.plan(row), here["schedule"], here["generator_gpus"] if space.generator_gpus else splits,
         here["slots"] if space.slots_per_replica else slots, here["max_staleness"] if space.max_staleness else budgets,
     )])  # fmt: skip
+
+
+def _some(values: np.ndarray, count: int) -> np.ndarray:
+    """At most so many of them, evenly, with the first and the last."""
+    return values[np.unique(np.linspace(0, values.size - 1, min(values.size, count)).round().astype(int))]

@@ -144,8 +144,9 @@ def plan(
     found, believed = search.grid, final.believed()
     best = options[0].scenario
     near = Space(
-        schedules=(best.schedule,), max_staleness=(best.max_staleness / 2, best.max_staleness, best.max_staleness * 2)
-    )
+        schedules=(best.schedule,), max_staleness=tuple(best.max_staleness * factor for factor in (0.5, 1.0, 2.0)),
+        slots_per_replica=tuple(found.table["slots"][final.winner] * factor for factor in (0.5, 0.7, 1.0, 1.4)),
+    )  # fmt: skip
     here = row_of_table(gpus, {name: getattr(best, name) for name in CHOICE}, options[0].answers, goal)
     by_gpus = best_by_gpus(search, missed(bench, search.rows, search.seeds, goal), near, here)
     tell(1.0, "done")

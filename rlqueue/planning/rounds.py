@@ -9,7 +9,7 @@ import pandas as pd
 
 from rlqueue.planning.believed import SLACK, Believed, corrected, frontier_rows, promising
 from rlqueue.planning.goal import Goal, Limits
-from rlqueue.planning.grid import CHOICE, Grid, Space
+from rlqueue.planning.grid import CHOICE, IN_STEP, Grid, Space
 from rlqueue.planning.nearby import finer
 from rlqueue.planning.refused import FAR
 from rlqueue.planning.trials import Bench
@@ -19,9 +19,11 @@ HOPELESS = 3.0
 ROUNDS = 3
 CLOSER = (0.12, 0.06)
 """Rounds of finer plans, and how far apart those of one round are."""
-RIVAL = 0.08
+RIVAL = 0.15
 """Schedules whose best simulated plan loses so much more than the best are looked at more closely as well."""
-PER_ROUND = 6
+DOUBT = 0.2
+"""A round tries each schedule that is believed to lose no more than so much: little is known of it so far."""
+PER_ROUND = 4
 ALONG = 8
 """Plans of the frontier that are simulated."""
 TWICE = 2
@@ -53,8 +55,17 @@ class Search:
         self._simulate([*hopeful, *([] if own is None else [own])])
 
     def further(self) -> bool:
-        """One more round; false where there is nothing new to try."""
-        more = promising(self.grid, self.believed(), self.limits, done=self.rows, count=PER_ROUND)
+        """One more round: the best of all, and the best of each schedule that may still come near. False where there is nothing
+        new to try.
+        """
+        believed = self.believed()
+        more = promising(self.grid, believed, self.limits, done=self.rows, count=PER_ROUND)
+        enough = believed["loss"][more].min() * (1.0 + DOUBT) if more else np.inf
+        for schedule, rows in self.grid.table.groupby("schedule").indices.items():
+            if schedule in IN_STEP or not np.any(believed["loss"][rows] <= enough):
+                continue
+            others = np.setdiff1d(np.arange(len(self.grid.table)), rows)
+            more += promising(self.grid, believed, self.limits, done=[*self.rows, *more, *others], count=1)
         self._simulate(more)
         return bool(more)
 
@@ -66,21 +77,24 @@ class Search:
             for row in self._rivals():
                 self.bench.grid = finer(self.grid, row, self.space)
             for slack in (0.0, -0.5 * SLACK if self.limits.given else 0.0):
-                believed, count = self.believed(), PER_ROUND // 2
+                believed, count = self.believed(), PER_ROUND
                 self._simulate(promising(
                     self.grid, believed, self.limits, done=self.rows, count=count, apart=apart, slack=slack
                 ))  # fmt: skip
 
     def _rivals(self) -> list[int]:
-        """The best simulated plan, and those of other schedules that lose little more."""
+        """The best simulated plan, the best of those that hardly miss a limit, and those of other schedules that lose little more
+        than it.
+        """
         ranked = self.ranked()
+        first, *_ = ranked
+        excess = {row: float(self.limits.excess(each)) for row, each in ranked.items()}
+        near = [row for row in ranked if excess[row] <= max(SLACK, excess[first])]
         best: dict[str, int] = {}
-        for row in ranked:
+        for row in sorted(near, key=lambda row: self.loss(ranked[row])):
             best.setdefault(self.grid.table["schedule"][row], row)
-        first, *others = best.values()
         enough = self.loss(ranked[first]) * (1.0 + RIVAL)
-        kept = self.kept(ranked[first])
-        return [first, *(row for row in others if self.loss(ranked[row]) <= enough and self.kept(ranked[row]) == kept)]
+        return list(dict.fromkeys([first, *(row for row in best.values() if self.loss(ranked[row]) <= enough)]))
 
     def along_frontier(self) -> None:
         """Some plans of the frontier of staleness, so that it rests on runs."""

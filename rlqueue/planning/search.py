@@ -17,6 +17,8 @@ from rlqueue.planning.trials import MEASURED
 from rlqueue.scenario import Scenario
 
 FINALISTS = 4
+SPARE = 0.005
+"""Finalists that keep the limits with so much to spare keep them with other seeds as well."""
 AGAIN = 2
 """Times that a winner may bring its own neighbours, or a search without a winner goes on."""
 AS_GOOD = 0.005
@@ -93,11 +95,20 @@ class Final:
         self.winner = self._refuse() if winner is None else winner
 
     def _first(self) -> list[int]:
-        """The best of the search: the two first, and then no two next to each other."""
-        ranked, place = list(self.search.ranked()), self.search.grid.place
-        chosen = ranked[:2]
-        for row in ranked[2:]:
-            if len(chosen) < FINALISTS and np.all(np.abs(place[chosen] - place[row]).sum(axis=1) > CLOSER[0]):
+        """The best of the search, no two of which do the same, and as many that keep the limits with something to spare."""
+        ranked = self.search.ranked()
+        spare = [row for row, each in ranked.items() if self.search.limits.excess(each) <= -SPARE]
+        return [
+            *self._different(list(ranked)),
+            *(self._different(spare)[: FINALISTS // 2] if self.search.limits.given else []),
+        ]
+
+    def _different(self, rows: list[int]) -> list[int]:
+        """The two first, and then no two next to each other."""
+        alike, place, chosen = self.search.grid.alike, self.search.grid.place, []
+        for row in rows:
+            far = len(chosen) < 2 or np.all(np.abs(place[chosen] - place[row]).sum(axis=1) > CLOSER[0])
+            if len(chosen) < FINALISTS and far and alike[row] not in alike[chosen]:
                 chosen.append(row)
         return chosen
 
