@@ -71,6 +71,12 @@ def test_tokens_per_second_are_drawn_as_the_step_time_they_stand_for():
     assert trace["x"][0] == pytest.approx(tokens / found.comparisons[0].published)
 
 
+def test_each_case_has_a_colour_of_its_own():
+    from rlqueue.app.validation_figures import COLOURS
+
+    assert len(set(COLOURS)) >= len(cases())
+
+
 def test_an_aim_that_is_missed_is_called_missed():
     html = cards([computed("verl-7b-tools", "closed form")])
     wait = html.split("Trainer wait ratio")[1].split("</div>")[0]

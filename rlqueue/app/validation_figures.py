@@ -14,7 +14,7 @@ from rlqueue.validation import CaseResult
 from rlqueue.validation.protocol import AIMS, BESIDE, CALIBRATED, LEFT_OUT, PREDICTED, Comparison
 from rlqueue.validation.report import error_words
 
-COLOURS = (*PALETTE[:6], "#8F4A73", "#6B4E16", "#4D4D4D", "#B8860B")
+COLOURS = (*PALETTE[:6], "#8F4A73", "#6B4E16", "#4D4D4D", "#B8860B", "#1B4F3A", "#A3B18A")
 """Of the cases, in their order."""
 SHAPES = {PREDICTED: "circle", CALIBRATED: "diamond-open", BESIDE: "triangle-down", LEFT_OUT: "triangle-down"}
 BAND = "rgba(0, 158, 115, 0.13)"
