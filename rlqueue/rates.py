@@ -147,7 +147,7 @@ def _values(s: Scenario, filtered: float) -> dict[str, float]:
         "whole_groups": s.slots_held_by == "group",
         "filtered": min(filtered, 1.0 - 1e-9),  # 1 would ask for a division by zero
         "surplus": s.surplus_fraction,
-        "failed": _failed_fraction(s),
+        "failed": min(_failed_fraction(s), 1.0 - 1e-9),  # likewise: every start may come too late
         "train_gpu_s": train_flops(s) / (s.mfu * peak),
         "train_fixed_s": s.trainer_overhead_s * s.minibatches_per_update * s.updates_per_step,
         "fetch_s": s.batch_fetch_s,

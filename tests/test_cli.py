@@ -99,6 +99,18 @@ def test_a_failing_process_ends_with_status_2_and_no_traceback(arguments):
     assert ended.stderr
 
 
+@pytest.mark.parametrize("command", ["solve", "simulate"])
+def test_a_run_whose_every_sandbox_comes_too_late_is_answered_or_refused_without_a_traceback(capsys, command):
+    late = ("--set", "sandbox_timeout_s=0.1", "--set", "sandbox_start_s=6", "--json")
+    status = main([command, "slime-qwen3-235b", *late, *(["--steps", "2"] if command == "simulate" else [])])
+    said = capsys.readouterr()
+    if status == 0:
+        assert json.loads(said.out)["trainer_wait_ratio"] > 0.999
+    else:
+        assert (status, said.out) == (2, "")
+        assert "event budget used up: nearly every rollout fails with its sandbox" in said.err
+
+
 def test_listing_presets_does_not_load_the_compiler():
     code = "import sys; from rlqueue.cli import main; main(['presets']); sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
