@@ -52,6 +52,17 @@ def test_plan_prints_the_best_plan_within_its_limits_and_the_same_again(capsys, 
     assert main([*map(str, asked)]) == 0
     told = capsys.readouterr().out
     assert all(sentence in told for sentence in found["sentences"])
+    for each in found["options"]:
+        tied = each["change_low"] <= 0 <= each["change_high"]
+        assert each["distinguishable"] != tied  # both sides: the band of the difference holds none, or it does not
+        line = next(
+            line
+            for line in told.splitlines()
+            if line.startswith(f"{each['role']:26}") and f"{each['concurrency']:,}" in line
+        )
+        if each["role"] != "plan" and [one["role"] for one in found["options"]].count(each["role"]) == 1:
+            assert ("not distinguishable" in line) == tied
+            assert f"{100 * each['change_low']:+.1f} to {100 * each['change_high']:+.1f} %" in line
 
 
 def test_plan_of_hours_takes_the_length_of_the_run_from_the_scenario(capsys, small):

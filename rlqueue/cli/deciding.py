@@ -72,15 +72,18 @@ def plan_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     for sentence in answer["sentences"]:
         yield f"- {sentence}"
     yield ""
-    yield f"{'':26} {'split':>9} {'slots':>7} {'budget':>6} {unit:>12} {'95 %':>20} {'stale':>6} {'wait':>6}  schedule"
+    yield "Against the plan: its loss or gain seed by seed, with 95 % confidence; not distinguishable where that holds none"
+    head = f"{'':26} {'split':>9} {'slots':>7} {'budget':>6} {unit:>12} {'against the plan':>20} {'stale':>6}"
+    yield f"{head} {'wait':>6}  schedule"
     for each in answer["options"]:
         split = f"{each['trainer_gpus']}:{each['generator_gpus']}"
-        band = f"{each['low']:,.4g} to {each['high']:,.4g}"
-        tied = " = not distinguishable" if each["role"] != "plan" and not each["distinguishable"] else ""
+        other = each["role"] != "plan"
+        change = f"{100 * each['change_low']:+.1f} to {100 * each['change_high']:+.1f} %" if other else ""
+        tied = " = not distinguishable" if other and not each["distinguishable"] else ""
         broken = "" if each["kept"] else " ! breaks a limit"
         yield (
             f"{each['role']:26} {split:>9} {each['concurrency']:7,d} {each['max_staleness']:6g} {each['value']:12,.4g} "
-            f"{band:>20} {each['staleness_versions']:6.1f} {each['trainer_wait_ratio']:6.1%}  {each['schedule']}{tied}{broken}"
+            f"{change:>20} {each['staleness_versions']:6.1f} {each['trainer_wait_ratio']:6.1%}  {each['schedule']}{tied}{broken}"
         )
     yield ""
     yield f"Frontier: least staleness for its {unit}"

@@ -134,10 +134,10 @@ def as_object(found: Plan) -> dict[str, Any]:
         "unit": found.goal.unit,
         "gpus": found.gpus,
         "limits": found.limits.given | {"min_trainer_gpus": found.limits.min_trainer_gpus},
-        "plan": _option(found.best),
-        "runner_up": _option(found.runner_up) if found.runner_up else None,
-        "as_it_is": _option(found.own) if found.own else None,
-        "options": [_option(each) for each in found.options],
+        "plan": _option(found, found.best),
+        "runner_up": _option(found, found.runner_up) if found.runner_up else None,
+        "as_it_is": _option(found, found.own) if found.own else None,
+        "options": [_option(found, each) for each in found.options],
         "binding_constraint": found.binding,
         "next_constraint": found.next_constraint,
         "limit_costs": found.prices,
@@ -153,7 +153,10 @@ def as_object(found: Plan) -> dict[str, Any]:
     }
 
 
-def _option(option: Option) -> dict[str, Any]:
+def _option(found: Plan, option: Option) -> dict[str, Any]:
+    """The loss against the plan (``difference``), and the same as a change of the objective (``change``)."""
+    ends = sorted(found.goal.change(each) for each in (option.difference_low, option.difference_high))
+    change = {"change": found.goal.change(option.difference), "change_low": ends[0], "change_high": ends[1]}
     values = {each.name: getattr(option, each.name) for each in dataclasses.fields(option)}
     chosen = {
         name: getattr(option.scenario, name)
@@ -161,7 +164,7 @@ def _option(option: Option) -> dict[str, Any]:
     }
     answers = {name: None if math.isnan(value) else value for name, value in option.answers.items()}
     del values["scenario"], values["answers"]
-    return chosen | values | {"distinguishable": option.distinguishable} | answers
+    return chosen | values | change | {"distinguishable": option.distinguishable} | answers
 
 
 def limit_words(name: str) -> str:
