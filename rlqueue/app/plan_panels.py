@@ -85,10 +85,13 @@ def cards(made: Made | None) -> str:
         )
         for name, field, shown, unit, means in ANSWERS if field != quantity
     ]  # fmt: skip
-    return listed([first, *others], note=f"seeds: {OF_SEEDS.format(len(made.plan.seeds))}; {note(made.bands)}")
+    return listed([first, *others], note=f"seeds: {OF_SEEDS.format(len(made.plan.seeds))}; {note(made.bands)} {STAYS}")
 
 
 OF_SEEDS = "where the mean of the {} deciding seeds lies with a confidence of 95%"
+STAYS = (
+    "The plan stays as it is while its inputs move: it is the best for its own, so most samples lie on the worse side."
+)
 GOALS = {"usd-per-mtok": "Self-built", "tokens-per-s": "Trained tokens", "hours": "Hours of the run"}
 ANSWERS = (
     ("Self-built", "usd_per_mtok", dollars, "/Mtok", "wall-clock GPU-hours"),
