@@ -153,6 +153,16 @@ def test_bands_of_an_unlimited_knob_are_json(capsys):
     assert found["tornado"][0]["value"] is None
 
 
+def test_ranges_of_a_file_are_given_ones(capsys, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('based_on = "slime-qwen3-235b"\n[ranges.node]\nusd_per_kwh = [0.05, 0.1]\n', encoding="utf-8")
+    found = answer(capsys, "solve", file, "--band", "--only-given", "--range", "mfu=0.1..0.11", "--samples", 8)
+    assert [each["knob"] for each in found["ranges"]] == ["node.usd_per_kwh", "mfu"]
+    for name in ("trainer_wait_ratio", "usd_per_mtok"):
+        band = next(band for band in found["bands"] if band["quantity"] == name)
+        assert band["low"] < band["high"]
+
+
 def test_a_bad_range_in_a_file_is_refused_even_where_no_band_is_asked_for(capsys, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('based_on = "slime-qwen3-235b"\n[ranges]\nmfu = [0.2, 0.1]\n', encoding="utf-8")

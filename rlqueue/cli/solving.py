@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rlqueue.cli.scenarios import chosen_scenario, settings
-from rlqueue.cli.sureness import simulated_band, solved_band
+from rlqueue.cli.sureness import band_ranges, simulated_band, solved_band
 from rlqueue.cost import cost
 from rlqueue.presets import preset, preset_names, reported
 from rlqueue.provenance import table
@@ -79,6 +79,7 @@ def run_simulate(options: argparse.Namespace) -> dict[str, Any]:
     from rlqueue.simulation import simulate
 
     scenario = chosen_scenario(options)
+    ranges = band_ranges(scenario, options)  # refused before anything runs
     run = simulate(scenario, seed=options.seed, steps=options.steps)
     p95 = run.staleness_p95
     more = {
@@ -88,7 +89,7 @@ def run_simulate(options: argparse.Namespace) -> dict[str, Any]:
         "stalled": run.stalled or None,
     }
     found = answer(run.settled, run.operating_point) | run.last_part | more
-    return found | simulated_band(scenario, options, found)
+    return found | simulated_band(scenario, ranges, options, found)
 
 
 def run_report(options: argparse.Namespace) -> dict[str, Any]:

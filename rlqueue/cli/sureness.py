@@ -50,7 +50,9 @@ def sensitivity_options(command: argparse.ArgumentParser) -> None:
 
 
 def chosen_ranges(scenario: Scenario, options: argparse.Namespace) -> tuple[Range, ...]:
-    """The ranges that a command names: of its file or preset, unless left out, and those of ``--range`` over them."""
+    """The ranges that a command names: those that its file gives, its preset's unless left out, and those of ``--range`` over
+    them.
+    """
     from rlqueue.ranges import default_ranges, file_ranges, given_range, with_given
 
     file = Path(options.scenario)
@@ -59,7 +61,9 @@ def chosen_ranges(scenario: Scenario, options: argparse.Namespace) -> tuple[Rang
     else:
         defaults = default_ranges(scenario, options.based_on or options.scenario)
     given = [given_range(scenario, *_knob_and_range(word)) for word in options.range]
-    return with_given(() if options.only_given else defaults, given)
+    if options.only_given:
+        defaults = tuple(each for each in defaults if each.kind == "given")
+    return with_given(defaults, given)
 
 
 def _knob_and_range(word: str) -> tuple[str, str]:
@@ -74,26 +78,34 @@ def _required(ranges: Sequence[Range]) -> None:
         raise ValueError("no input has a range: give some by --range, or in the scenario file's [ranges]")
 
 
+def band_ranges(scenario: Scenario, options: argparse.Namespace) -> tuple[Range, ...]:
+    """The ranges of ``--band``; without it those of the file have to be right all the same, and its options are refused."""
+    if not options.band and (options.range or options.only_given or options.samples is not None):
+        raise ValueError("--range, --only-given and --samples belong to --band, which is not given")
+    return chosen_ranges(scenario, options)
+
+
 def solved_band(scenario: Scenario, options: argparse.Namespace) -> dict[str, Any]:
     """What ``solve --band`` adds: bands of the closed form; nothing without ``--band``."""
-    ranges = chosen_ranges(scenario, options)
+    ranges = band_ranges(scenario, options)
     if not options.band:
-        return _unused(options)
+        return {}
     from rlqueue.uncertainty import bands
 
     _required(ranges)
     return _plain_bands([bands(scenario, ranges, _samples(options, SAMPLES), level=options.level)])
 
 
-def simulated_band(scenario: Scenario, options: argparse.Namespace, own: Mapping[str, Any]) -> dict[str, Any]:
+def simulated_band(
+    scenario: Scenario, ranges: Sequence[Range], options: argparse.Namespace, own: Mapping[str, Any]
+) -> dict[str, Any]:
     """What ``simulate --band`` adds: bands of runs of the same length over the ranges and other seeds; nothing without it.
 
     Args:
-        own: the answer of the run that was asked for, whose numbers are the bands' values. Without ranges chance is alone.
+        ranges: without any, chance is alone. own: the answer of the run that was asked for, whose numbers are the bands' values.
     """
-    ranges = chosen_ranges(scenario, options)
     if not options.band:
-        return _unused(options)
+        return {}
     from rlqueue.uncertainty import SIMULATED_SAMPLES, simulated_bands
 
     with bar(1, "run") as tell:
@@ -107,12 +119,6 @@ def simulated_band(scenario: Scenario, options: argparse.Namespace, own: Mapping
 
 def _samples(options: argparse.Namespace, usual: int) -> int:
     return usual if options.samples is None else options.samples
-
-
-def _unused(options: argparse.Namespace) -> dict[str, Any]:
-    if options.range or options.only_given or options.samples is not None:
-        raise ValueError("--range, --only-given and --samples belong to --band, which is not given")
-    return {}
 
 
 def _plain_bands(found: Sequence[Bands]) -> dict[str, Any]:
