@@ -4,15 +4,22 @@ import dataclasses
 import json
 import os
 import signal
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pandas as pd
 import psutil
+import pyarrow.parquet as pq
 import pytest
+from distributed import Client
 from simulation_toys import toy
 
 from rlqueue import Scenario, cost, simulate
 from rlqueue.bulk import Job, axis_from_text, backends, run_job
+from rlqueue.bulk import job as job_module
 from rlqueue.bulk.job import table_of
 
 SMALL = toy(schedule="async-in-flight", response_sigma_between_prompts=0.5, concurrency=4)
@@ -228,3 +235,125 @@ def test_bad_sweeps_are_refused_by_name(make, message, monkeypatch):
     monkeypatch.setattr(backends, "FIND_S", 1)
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_whole_table_says_what_it_is_of(tmp_path):
+    out = tmp_path / "sweep.parquet"
+    job = dataclasses.replace(JOB, seeds=1)
+    run_job(job, out, workers=1)
+    said = json.loads(pq.read_schema(out).metadata[b"rlqueue_sweep"])
+    assert Scenario.from_toml(said["scenario"]) == SMALL
+    assert (said["axes"], said["seeds"], said["steps"]) == ([[name, list(values)] for name, values in job.axes], 1, 4)
+
+
+@pytest.mark.parametrize("broken", [b"", b"PAR1 and then the power went"])
+def test_a_chunk_that_lost_its_bytes_is_done_again(tmp_path, table, broken):
+    out = tmp_path / "sweep.parquet"
+    stopped(out, after=30)
+    Path(f"{out}.parts/000001.parquet").write_bytes(broken)
+    pd.testing.assert_frame_equal(run_job(JOB, out, workers=1, resume=True), table, check_exact=True)
+
+
+def test_a_folder_that_was_made_and_no_more_is_begun_in(tmp_path):
+    out, job = tmp_path / "sweep.parquet", dataclasses.replace(JOB, seeds=1)
+    Path(f"{out}.parts").mkdir()
+    assert len(run_job(job, out, workers=1)) == job.runs
+
+
+def test_a_sweep_knows_another_gpu_of_the_same_name():
+    faster = dataclasses.replace(SLIME.trainer_gpu, dense_bf16_flops_per_s=2e15)
+    jobs = [Job(scenario=each, axes=()) for each in (SLIME, dataclasses.replace(SLIME, trainer_gpu=faster))]
+    assert jobs[0].fingerprint != jobs[1].fingerprint
+
+
+@pytest.mark.parametrize("changed", ["data_folder", "version", "source_stamp"])
+def test_a_sweep_knows_other_data_other_packages_and_other_code(tmp_path, monkeypatch, changed):
+    before = JOB.fingerprint
+    (tmp_path / "hardware.csv").write_text("entity\n")
+    other = {"data_folder": lambda: tmp_path, "version": lambda _: "0.1", "source_stamp": lambda *_: 1}[changed]
+    monkeypatch.setattr(job_module, changed, other)
+    assert JOB.fingerprint == before  # of what this process loaded
+    monkeypatch.setattr(job_module, "code_stamp", job_module.code_stamp.__wrapped__)
+    assert JOB.fingerprint != before
+
+
+def test_what_is_killed_in_the_middle_of_a_write_is_resumed_to_the_same_bytes(tmp_path):
+    """SIGKILL at moments that nobody chose, of one process and of two, until a run comes through."""
+    whole, out = tmp_path / "whole.parquet", tmp_path / "killed.parquet"
+    assert _sweeping(whole, 1).wait(240) == 0
+    kept = [0]
+    for workers in (1, 2, 1, 2):
+        running = _sweeping(out, workers)
+        end = time.monotonic() + 120
+        while _chunks(out) < kept[-1] + 10 and running.poll() is None:
+            assert time.monotonic() < end
+        helpers = psutil.Process(running.pid).children(recursive=True) if running.poll() is None else []
+        running.kill()
+        running.wait(60)
+        kept.append(_chunks(out))
+        assert psutil.wait_procs(helpers, timeout=30)[1] == [], "processes outlive the one that began them"
+    assert kept == sorted(kept)
+    assert 40 <= kept[-1] < 90
+    assert _sweeping(out, 1).wait(240) == 0
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def _chunks(out):
+    return len(list(Path(f"{out}.parts").glob("*.parquet")))
+
+
+def _sweeping(out, workers):
+    """Ninety runs, each a chunk of its own, by a process of their own."""
+    code = """if __name__ == "__main__":
+        import sys
+        from rlqueue import Scenario
+        from rlqueue.bulk import Job, run_job
+        axes = (("concurrency", (64, 128, 256)),)
+        job = Job(scenario=Scenario.from_data("slime-qwen3-235b"), axes=axes, seeds=30, steps=2, chunk=1)
+        run_job(job, sys.argv[1], workers=int(sys.argv[2]), resume=True)
+    """
+    return subprocess.Popen([sys.executable, "-c", code, str(out), str(workers)])
+
+
+def test_who_takes_calls_and_says_nothing_is_no_cluster(monkeypatch):
+    monkeypatch.setattr(backends, "FIND_S", 1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        begin = time.monotonic()
+        with pytest.raises(ValueError, match="no Dask scheduler answers there within 1 s"):
+            run_job(JOB, cluster=f"tcp://127.0.0.1:{silent.getsockname()[1]}")
+        assert time.monotonic() - begin < 30
+
+
+@pytest.mark.parametrize("lost", ["workers", "scheduler"])
+def test_a_cluster_that_breaks_down_is_named_and_its_sweep_resumed(tmp_path, table, monkeypatch, lost):
+    """Dask itself would wait for new workers for ever."""
+    monkeypatch.setattr(backends, "ALONE_S", 2)
+    monkeypatch.setattr(backends, "CHECK_S", 1)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    scheduler = _dask("scheduler", "--host", "127.0.0.1", "--port", address.split(":")[1])
+    worker = _dask("worker", address, "--nthreads", "1", "--no-nanny")
+    out = tmp_path / "sweep.parquet"
+
+    def kill(done, _):
+        if done >= 2 * JOB.chunk:
+            (worker if lost == "workers" else scheduler).kill()
+
+    try:
+        with Client(address, timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=60)
+        with pytest.raises(ValueError, match=r"it broke down, \d+ chunks are left"):
+            run_job(JOB, out, cluster=address, progress=kill)
+    finally:
+        for each in (worker, scheduler):
+            each.kill()
+            each.wait(60)
+    assert len(list(Path(f"{out}.parts").glob("*.parquet"))) >= 2
+    pd.testing.assert_frame_equal(run_job(JOB, out, workers=1, resume=True), table, check_exact=True)
+
+
+def _dask(what, *words):
+    return subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.dask_{what}", *words, "--no-dashboard"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip

@@ -7,6 +7,8 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import pandas as pd
@@ -14,6 +16,7 @@ import pandas as pd
 from rlqueue.cost import Bill, cost
 from rlqueue.knobs import from_text
 from rlqueue.operating_point import OperatingPoint
+from rlqueue.provenance import data_folder
 from rlqueue.ranges import value_of
 from rlqueue.refusal import require_known
 from rlqueue.scenario import Scenario
@@ -22,6 +25,10 @@ from rlqueue.trials import trial
 
 SPLIT = "split"
 """An axis of its own: ``trainer:generator`` GPUs, which move together."""
+
+
+COMPUTES = ("numpy", "numba", "pandas")
+"""Packages in whose other versions a figure may end in another digit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +81,13 @@ class Job:
     @property
     def fingerprint(self) -> str:
         """Says whether two tables are of the same job by the same code: scenario, axes, seeds, steps, and the sources."""
-        what = [self.scenario.to_toml(), self.axes, self.seeds, self.first_seed, self.steps, self.chunk, code_stamp()]
-        return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:32]
+        # The whole of the scenario: a file of it names its GPU, whose peak may be another today
+        return hashlib.sha256(f"{self.scenario!r} {self.terms()} {code_stamp()}".encode()).hexdigest()[:32]
+
+    def terms(self) -> str:
+        """What was asked for, as JSON: the scenario as TOML, axes, seeds, steps."""
+        said = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "scenario"}
+        return json.dumps({"scenario": self.scenario.to_toml(), **said})
 
     def changed(self, cell: int) -> dict[str, Any]:
         """The axes' values of a cell, in the order of ``itertools.product``."""
@@ -129,9 +141,20 @@ def axis_from_text(scenario: Scenario, text: str) -> tuple[str, tuple[Any, ...]]
     return name, tuple(found)
 
 
+@cache
 def code_stamp() -> int:
-    """Changes with any source of the package: a table is not gone on with by other code."""
-    return source_stamp("*.py", "simulation/*.py")
+    """Changes with any source of a run, table of data, or version of what computes: a table is not gone on with by others.
+
+    It is of what was there when this process loaded it: a worker that stays on is as old as its memory, not as its disk.
+    """
+    digest = hashlib.sha256(f"{source_stamp('*.py', 'simulation/*.py', 'bulk/*.py')}".encode())
+    for path in sorted(data_folder().glob("*.csv")):
+        digest.update(path.name.encode() + path.read_bytes())
+    digest.update(" ".join(version(name) for name in COMPUTES).encode())
+    return int.from_bytes(digest.digest()[:7], "big")
+
+
+code_stamp()
 
 
 def table_of(job: Job, chunk: int, stamp: int) -> pd.DataFrame:

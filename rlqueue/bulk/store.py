@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import pandas as pd
 
 from rlqueue.bulk.job import Job
 
-KEY = b"rlqueue"
-"""Of the fingerprint in a parquet file's metadata."""
+KEY, TERMS = b"rlqueue", b"rlqueue_sweep"
+"""Of the fingerprint in a parquet file's metadata, and of what was asked for: scenario, axes, seeds and steps, as JSON."""
 
 
 class Store:
@@ -29,7 +30,7 @@ class Store:
         if not path.parent.is_dir():
             raise ValueError(f"out={path}: there is no folder {path.parent}")
         for there, kept in ((path, _fingerprint(path)), (self.parts, self._begun())):
-            if not there.exists():
+            if not there.exists() or (there == self.parts and not any(there.iterdir())):
                 continue
             if not resume:
                 raise ValueError(f"out={path}: {there.name} exists already; resume, remove it or choose another name")
@@ -50,7 +51,9 @@ class Store:
     @property
     def missing(self) -> list[int]:
         """Chunks still to be done."""
-        return [] if self.whole else [each for each in range(self.job.chunks) if not self._part(each).exists()]
+        if self.whole:
+            return []
+        return [each for each in range(self.job.chunks) if _fingerprint(self._part(each)) != self.fingerprint]
 
     def keep(self, chunk: int, table: pd.DataFrame) -> None:
         """Keep a chunk: all of it, or nothing, whenever the power goes."""
@@ -76,9 +79,13 @@ class Store:
         import pyarrow.parquet as pq
 
         arrow = pa.Table.from_pandas(table, preserve_index=False)
-        arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), KEY: self.fingerprint.encode()})
+        said = {KEY: self.fingerprint.encode(), TERMS: self.job.terms().encode()}
+        arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), **said})
         half = path.with_name(path.name + ".half")
-        pq.write_table(arrow, half)
+        with half.open("wb") as file:
+            pq.write_table(arrow, file)
+            file.flush()
+            os.fsync(file.fileno())  # or the name may outlive the power, and its bytes not
         half.replace(path)
 
 
@@ -91,7 +98,7 @@ def _fingerprint(path: Path) -> str:
 
     try:
         return (pq.read_schema(path).metadata or {}).get(KEY, b"").decode()
-    except pa.ArrowInvalid:
+    except (pa.ArrowException, OSError):  # cut off, or nobody's
         return ""
 
 
