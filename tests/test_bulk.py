@@ -254,10 +254,18 @@ def test_a_chunk_that_lost_its_bytes_is_done_again(tmp_path, table, broken):
     pd.testing.assert_frame_equal(run_job(JOB, out, workers=1, resume=True), table, check_exact=True)
 
 
-def test_a_folder_that_was_made_and_no_more_is_begun_in(tmp_path):
+def test_a_sweep_that_came_to_nothing_is_in_nobody_s_way(tmp_path, monkeypatch):
+    monkeypatch.setattr(backends, "FIND_S", 1)
     out, job = tmp_path / "sweep.parquet", dataclasses.replace(JOB, seeds=1)
-    Path(f"{out}.parts").mkdir()
+    with pytest.raises(ValueError, match="no Dask scheduler answers"):
+        run_job(JOB, out, cluster="tcp://127.0.0.1:9")
     assert len(run_job(job, out, workers=1)) == job.runs
+
+
+def test_a_folder_that_takes_nothing_is_refused_by_name(tmp_path):
+    (tmp_path / "sweep.parquet.parts").write_text("a file where the folder should be")
+    with pytest.raises(ValueError, match=r"out=.*sweep\.parquet: cannot be written \(File exists\)"):
+        run_job(JOB, tmp_path / "sweep.parquet", workers=1)
 
 
 def test_a_sweep_knows_another_gpu_of_the_same_name():

@@ -30,8 +30,8 @@ class Store:
         if not path.parent.is_dir():
             raise ValueError(f"out={path}: there is no folder {path.parent}")
         for there, kept in ((path, _fingerprint(path)), (self.parts, self._begun())):
-            if not there.exists() or (there == self.parts and not any(there.iterdir())):
-                continue
+            if not there.exists() or (there == self.parts and not any(there.glob("*.parquet"))):
+                continue  # nothing is there, or nothing was done yet
             if not resume:
                 raise ValueError(f"out={path}: {there.name} exists already; resume, remove it or choose another name")
             if kept != self.fingerprint:
@@ -40,8 +40,13 @@ class Store:
                     "it cannot be resumed by this one"
                 )
         if not self.whole:
-            self.parts.mkdir(exist_ok=True)
-            _write_text(self.parts / "job.json", json.dumps({"fingerprint": self.fingerprint, "chunks": job.chunks}))
+            try:
+                self.parts.mkdir(exist_ok=True)
+                _write_text(
+                    self.parts / "job.json", json.dumps({"fingerprint": self.fingerprint, "chunks": job.chunks})
+                )
+            except OSError as error:
+                raise ValueError(f"out={path}: cannot be written ({error.strerror or error})") from error
 
     @property
     def whole(self) -> bool:
