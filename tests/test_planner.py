@@ -109,6 +109,14 @@ def test_goal_and_limits_may_be_given_by_name():
     assert asked.options == plan(long, Goal(objective="hours", training_steps=100), limits, space=SPACE).options
 
 
+def test_a_run_that_moves_is_planned_as_it_is_at_its_start_and_moves_all_the_same(free):
+    longer = dataclasses.replace(SMALL, drift_law="linear", drift_steps=20, drift_length_factor=2.0, cluster_gpus=8)
+    found = plan(longer, space=SPACE)
+    assert [each.value for each in found.options] == [each.value for each in free.options]
+    assert found.best.scenario.drift_length_factor == 2.0
+    assert found.own is not None
+
+
 def test_the_plan_s_numbers_are_those_of_running_it(free):
     best = free.best
     found = []

@@ -7,11 +7,12 @@ the same for all, decide among the finalists.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
+from rlqueue.at_step import without_drift, without_learning
 from rlqueue.planning.believed import missed
 from rlqueue.planning.fewer import best_by_gpus, row_of_table
 from rlqueue.planning.goal import Goal, Limits
@@ -80,9 +81,14 @@ class Plan:
     def own(self) -> Option | None:
         """The scenario as it is; None where it is no plan for these GPUs and limits' schedules."""
         found = [each for each in self.options if each.role == "as it is"]
-        if not found and self.best.scenario == self.scenario:
+        if not found and all(getattr(self.best.scenario, name) == getattr(self.scenario, name) for name in CHOICE):
             return self.best
         return found[0] if found else None
+
+
+def _of_run(scenario: Scenario, plan: Scenario) -> Scenario:
+    """The scenario, moving as it does, with what the plan chooses."""
+    return replace(scenario, cluster_gpus=0, **{name: getattr(plan, name) for name in CHOICE})
 
 
 def _rising(progress: Callable[[float, str], Any] | None) -> Callable[[float, str], None]:
@@ -104,7 +110,7 @@ def plan(
     space: Space | None = None, seed: int = 0, workers: int | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> Plan:  # fmt: skip
-    """The best plan for the goal that keeps the limits.
+    """The best plan for the goal that keeps the limits, for lengths and solve rates as they are at the start of the run.
 
     Args:
         goal: what is to be best, a ``Goal`` or one of ``OBJECTIVES`` (hours: of the scenario's own steps); by default $/Mtok.
@@ -124,7 +130,7 @@ def plan(
             raise ValueError(f"{name}={value!r} must be a whole number >= {least}")
     tell = _rising(progress)
     tell(0.0, "all plans, closed form")
-    found = grid(scenario, gpus, limits, space)
+    found = grid(without_learning(without_drift(scenario)), gpus, limits, space)
     refuse_impossible(found, limits)
     bench = Bench(grid=found, workers=workers)
     own = own_row(found)
@@ -139,7 +145,7 @@ def plan(
     search.along_frontier()
     deciding = tuple(seed + each for each in DECIDING_SEEDS)
     final = Final(search, deciding, own, lambda done: tell(0.5 + 0.4 * done, "finalists, with fresh seeds"))
-    options = final.options()
+    options = tuple(replace(each, scenario=_of_run(scenario, each.scenario)) for each in final.options())
     tell(0.9, "fewer and more GPUs")
     found, believed = search.grid, final.believed()
     best = options[0].scenario
