@@ -25,6 +25,8 @@ from rlqueue.app.validation import Accuracy
 from rlqueue.app.way import solved, way
 from rlqueue.app.your_run import YourRun
 from rlqueue.ranges import default_ranges
+from rlqueue.report import summary
+from rlqueue.report.assumptions import Assumptions
 from rlqueue.uncertainty import sampled
 from rlqueue.validation import cases
 
@@ -203,6 +205,20 @@ def test_every_card_of_a_run_of_one_s_own_has_its_kind_and_its_band():
     assert len(shown(page)) >= 5
     for card in shown(page):
         check(card)
+
+
+def test_every_number_of_the_closed_form_in_the_report_s_key_data_has_a_band_that_holds_it():
+    rows = summary.key_data(Assumptions())
+    modelled = [each for each in rows if each.how == "closed form"]
+    assert len(modelled) >= 14
+    for each in modelled:
+        low, high = each.band
+        assert low <= each.computed * (1.0 + 1e-9), each.quantity
+        assert each.computed <= high * (1.0 + 1e-9), each.quantity
+    wait = next(each for each in rows if each.quantity == "trainer wait" and "slime" in each.run)
+    of_samples = banded(opened("slime-qwen3-235b")).of("trainer_wait_ratio")
+    assert wait.band == pytest.approx((of_samples.low, of_samples.high))
+    assert {each.band for each in rows if each.test == summary.ARITHMETIC} == {None}
 
 
 def check(card):

@@ -25,6 +25,7 @@ class Agreement:
             ``calibrated`` (fitted to this very number): the last two test nothing.
         explanation: why they differ, or what is missing; empty where nothing is to be said.
         reconciled: the explanation accounts for the whole difference.
+        band: how far ``computed`` may be off for what its inputs are known to; None for arithmetic and for what was put in.
     """
 
     run: str
@@ -40,6 +41,7 @@ class Agreement:
     explanation: str = ""
     reconciled: bool = False
     high: float | None = None
+    band: tuple[float, float] | None = None
 
     @property
     def status(self) -> str:

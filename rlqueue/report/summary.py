@@ -12,10 +12,12 @@ from rlqueue.report.assumptions import GLM, PRIME, SLIME, TITLES, VERL, Assumpti
 from rlqueue.report.content import NODE, REPORT, Column, Table
 from rlqueue.report.measured import glm_lengths, glm_points
 from rlqueue.report.sandboxes import cap_that_explains
+from rlqueue.report.spread import SAMPLES, band, consumption_over_production, of_point, usd_per_mtok
 from rlqueue.report.tables import RESULTS, ROUNDED, hosted_mean, node_results, process_rows
 from rlqueue.report.written import shown
 from rlqueue.scenario import Scenario
 from rlqueue.tco import tco
+from rlqueue.uncertainty import LEVEL
 
 ARITHMETIC, INPUT, CALIBRATED, PREDICTION = "arithmetic", "input", "calibrated", "prediction"
 TESTS = {
@@ -51,19 +53,23 @@ def _prime(assumptions: Assumptions) -> list[Agreement]:
     mfu = 6 * scenario.llm.active_params * consumption * tokens / peak
     own, hosted = measured_report_method(scenario), hosted_mean(scenario)
     text, chart = (float(facts[name].value) for name in ("production_per_s", "production_per_s_chart"))
-    closed = "closed form"
+    closed, production = "closed form", band(assumptions, PRIME, of_point("production_per_s"))
     return [
         row(title, "consumption while computing", facts["consumption_per_s"], point.consumption_per_s, closed, INPUT,
+            band=band(assumptions, PRIME, of_point("consumption_per_s")),
             explanation="from the printed MFU, which the source computed from this number: no independent test"),
-        row(title, "production (text)", facts["production_per_s"], point.production_per_s, closed, CALIBRATED),
+        row(title, "production (text)", facts["production_per_s"], point.production_per_s, closed, CALIBRATED, band=production),
         row(title, "production (chart)", facts["production_per_s_chart"], point.production_per_s, closed, CALIBRATED,
-            explanation=f"the same quantity is printed twice: {text:g} in the text, {chart:g} under the chart", reconciled=True),
+            band=production, reconciled=True,
+            explanation=f"the same quantity is printed twice: {text:g} in the text, {chart:g} under the chart"),
         row(title, "trainer wait", facts["trainer_wait_ratio"], point.trainer_wait_ratio, closed, CALIBRATED,
+            band=band(assumptions, PRIME, of_point("trainer_wait_ratio")),
             explanation=f"printed as “about”; 1 - {text:g} / {consumption:g} = {1 - text / consumption:.3f}. It "
             "follows from the two rates, of which production was fitted"),
         row(title, "MFU while computing", facts["mfu_computing"], mfu, "6 * active parameters * tokens * rate / dense peak",
             ARITHMETIC),
-        row(title, "mean rollout time", facts["mean_rollout_s"], point.rollout_s, closed, CALIBRATED),
+        row(title, "mean rollout time", facts["mean_rollout_s"], point.rollout_s, closed, CALIBRATED,
+            band=band(assumptions, PRIME, of_point("rollout_s"))),
         row(title, "mean prompt", facts["mean_prompt_tokens"], means["mean_prompt_tokens"], "mean of ten printed rows",
             ARITHMETIC),
         row(title, "mean response", facts["mean_response_tokens"], means["mean_response_tokens"], "mean of ten printed rows",
@@ -71,13 +77,15 @@ def _prime(assumptions: Assumptions) -> list[Agreement]:
         row(title, "mean sequence", facts["mean_sequence_tokens"], means["mean_sequence_tokens"], "mean of ten printed rows",
             ARITHMETIC, explanation=f"the rows average {means['mean_sequence_tokens']:,.1f}: cut, not rounded, in "
             "the source", reconciled=True),
-        row(title, "discarded rollouts (up to)", facts["discarded_rollouts_ratio_high"], point.discarded_ratio, closed, INPUT),
+        row(title, "discarded rollouts (up to)", facts["discarded_rollouts_ratio_high"], point.discarded_ratio, closed, INPUT,
+            band=band(assumptions, PRIME, of_point("discarded_ratio"))),
         row(title, "self-built, report's method", facts["usd_per_mtok_report_method"], own, "mean over ten printed steps",
             ARITHMETIC,
             explanation=f"latency charged as wall-clock: {point.rollout_s / point.step_s:.2f} steps end in the time "
             f"of one rollout, and each is charged that whole time. By wall-clock it is {bill.usd_per_mtok:.2f} "
             "$/Mtok"),
-        row(title, "self-built, wall-clock (our arithmetic)", facts["usd_per_mtok"], bill.usd_per_mtok, closed, CALIBRATED),
+        row(title, "self-built, wall-clock (our arithmetic)", facts["usd_per_mtok"], bill.usd_per_mtok, closed, CALIBRATED,
+            band=band(assumptions, PRIME, usd_per_mtok)),
         row(title, "hosted price", facts["hosted_usd_per_mtok"], hosted, "price row, mean over ten printed steps", ARITHMETIC),
         row(title, "self-built over hosted", facts["cost_ratio"], own / hosted, "report's method", ARITHMETIC,
             explanation=f"by wall-clock the ratio is {bill.usd_per_mtok / hosted:.2f}"),
@@ -94,12 +102,13 @@ def _glm(assumptions: Assumptions) -> list[Agreement]:
     lengths = glm_lengths()
     first, last = points[0], points[-1]
     return [
-        row(title, "trainer wait", facts["trainer_wait_ratio"], point.trainer_wait_ratio, "closed form", CALIBRATED),
+        row(title, "trainer wait", facts["trainer_wait_ratio"], point.trainer_wait_ratio, "closed form", CALIBRATED,
+            band=band(assumptions, GLM, of_point("trainer_wait_ratio"))),
         row(title, "consumption over production (summary)", facts["consumption_over_production"], ratio, "closed form",
-            CALIBRATED,
+            CALIBRATED, band=band(assumptions, GLM, consumption_over_production),
             explanation=f"printed as “about four”; a wait of {wait:.0%} is 1 / (1 - {wait:g}) = {1 / (1 - wait):.2f}"),
         row(title, "consumption over production (text)", facts["consumption_over_production_text"], ratio, "closed form",
-            CALIBRATED,
+            CALIBRATED, band=band(assumptions, GLM, consumption_over_production),
             explanation=f"contradicts the printed wait: {said:g} times would be a wait of {1 - 1 / said:.0%}, not "
             f"{wait:.0%}",
             reconciled=True),
@@ -113,7 +122,8 @@ def _glm(assumptions: Assumptions) -> list[Agreement]:
             explanation=f"at {lengths[0][1]:,.0f} tokens read off the chart"),
         row(title, "LLM time, last step", facts["llm_last_s"], last.llm_s, "closed form at the chart's length", PREDICTION,
             explanation=f"at {lengths[-1][1]:,.0f} tokens read off the chart"),
-        row(title, "LLM share of a rollout", facts["llm_share"], point.decoding_ratio, "closed form", CALIBRATED),
+        row(title, "LLM share of a rollout", facts["llm_share"], point.decoding_ratio, "closed form", CALIBRATED,
+            band=band(assumptions, GLM, of_point("decoding_ratio"))),
     ]  # fmt: skip
 
 
@@ -129,8 +139,10 @@ def _slime(assumptions: Assumptions) -> list[Agreement]:
     priced = "price row at the mean lengths"
     return [
         row(title, "trainer wait", facts["trainer_wait_ratio"], point.trainer_wait_ratio, "closed form", CALIBRATED,
+            band=band(assumptions, SLIME, of_point("trainer_wait_ratio")),
             explanation="the number of slots was chosen in whole rollouts per replica, near the printed wait"),
-        row(title, "mean rollout time", facts["mean_rollout_s"], point.rollout_s, "closed form", CALIBRATED),
+        row(title, "mean rollout time", facts["mean_rollout_s"], point.rollout_s, "closed form", CALIBRATED,
+            band=band(assumptions, SLIME, of_point("rollout_s"))),
         row(title, "mean response", facts["mean_response_tokens"], means["mean_response_tokens"], rows_mean, ARITHMETIC),
         row(title, "mean sequence", facts["mean_sequence_tokens"], means["mean_sequence_tokens"], rows_mean, ARITHMETIC),
         row(title, "mean prompt", facts["mean_prompt_tokens"], means["mean_prompt_tokens"], "sequence - response, " + rows_mean,
@@ -159,9 +171,12 @@ def _verl(assumptions: Assumptions) -> list[Agreement]:
         said = "printed as one range for all phases"
         rows += [
             row(title, "trainer wait", facts["trainer_wait_ratio_low"], point.trainer_wait_ratio, "closed form",
-                CALIBRATED if fitted else PREDICTION, explanation=said, high=float(facts["trainer_wait_ratio_high"].value)),
+                CALIBRATED if fitted else PREDICTION, explanation=said,
+                band=band(assumptions, name, of_point("trainer_wait_ratio")),
+                high=float(facts["trainer_wait_ratio_high"].value)),
             row(title, "rollouts cut at the longest sequence", facts["truncated_ratio_low"],
                 lengths_of(scenario).truncated_fraction, "length distribution", PREDICTION,
+                band=band(assumptions, name, lambda each, _: lengths_of(each).truncated_fraction),
                 explanation=f"{said}; the mean length of this run is assumed", high=float(facts["truncated_ratio_high"].value)),
         ]  # fmt: skip
     facts, title = reported("verl-qwen3-235b"), "verl · all phases"
@@ -170,7 +185,8 @@ def _verl(assumptions: Assumptions) -> list[Agreement]:
     rows += [
         row(title, "slowest rollout", facts["tail_rollout_s"], slowest_rollout_s(last, point), "longest of a batch, "
         "closed form",
-            PREDICTION, explanation=f"at {last.concurrency} slots; the source names no phase, and lengths are assumed"),
+            PREDICTION, band=band(assumptions, VERL[-1], slowest_rollout_s),
+            explanation=f"at {last.concurrency} slots; the source names no phase, and lengths are assumed"),
         row(title, "concurrency, low end", facts["concurrency_low"], assumptions.scenario(VERL[0]).concurrency, "knob of the run",
             INPUT),
         row(title, "concurrency, high end", facts["concurrency_high"], None, "", INPUT,
@@ -212,7 +228,7 @@ def _summary(assumptions: Assumptions) -> list[Agreement]:
             f"{own / hosted:.2f}; the price is {hosted:.2f}", reconciled=True),
         row(title, "self-built over hosted, slime", facts["slime_cost_ratio"], own / hosted, "report's method", ARITHMETIC),
         row(title, "trainer wait of slime", facts["slime_trainer_wait_ratio"], point.trainer_wait_ratio, "closed form",
-            CALIBRATED,
+            CALIBRATED, band=band(assumptions, SLIME, of_point("trainer_wait_ratio")),
             explanation=f"the {wait:.0%} belong to GLM-5 on Prime RL in the text, which gives slime "
             f"{float(reported(SLIME)['trainer_wait_ratio'].value):.0%}", reconciled=True),
         row(title, "cost of a GPU-month", facts["usd_per_gpu_month"], found.power_and_colocation_usd_per_gpu_month,
@@ -230,7 +246,9 @@ def key_table(rows: list[Agreement]) -> Table:
         name="key_data",
         title="Key data: printed, computed, and how they agree",
         says="“exact” means equal once rounded as printed (shares: to whole per cent at least). The column “test” "
-        "says what an agreement is worth: " + "; ".join(f"{name}: {words}" for name, words in TESTS.items()) + ".",
+        "says what an agreement is worth: " + "; ".join(f"{name}: {words}" for name, words in TESTS.items())
+        + f". “inputs”: {LEVEL:.0%} of {SAMPLES} samples "
+        "of the inputs that the source does not print lie there; arithmetic, and what was put in, is exact.",
         columns=(
             Column(name="run", title="Run"),
             Column(name="quantity", title="Quantity"),
@@ -238,6 +256,8 @@ def key_table(rows: list[Agreement]) -> Table:
             Column(name="printed", title="Printed", digits=4),
             Column(name="printed_high", title="to", digits=4, joins=True),
             Column(name="computed", title="Computed", digits=4),
+            Column(name="band_low", title="inputs", digits=4, joins=True),
+            Column(name="band_high", title="to", digits=4, joins=True),
             Column(name="status", title="Status and test"),
             Column(name="test", title="", joins=True),
             Column(name="how", title="How it is computed"),
@@ -245,8 +265,8 @@ def key_table(rows: list[Agreement]) -> Table:
             Column(name="printed_in", title="Kind and place"),
         ),
         rows=tuple(
-            (each.run, each.quantity, each.unit, each.printed, each.high, each.computed, each.status, each.test, each.how,
-             each.explanation, f"{each.kind}, {each.where}")
+            (each.run, each.quantity, each.unit, each.printed, each.high, each.computed, *(each.band or (None, None)),
+             each.status, each.test, each.how, each.explanation, f"{each.kind}, {each.where}")
             for each in rows
         ),
         grouped=True,
