@@ -45,12 +45,13 @@ def splits(scenario: Scenario) -> np.ndarray:
 
 
 def concurrencies(scenario: Scenario, points: int = 40) -> np.ndarray:
-    """Slot counts worth a look: from one per replica to where the KV cache of the present split is full, and the present one."""
+    """Slot counts worth a look: the present one; from one a replica (or one group) to where this split's KV cache is full."""
     from rlqueue.rates import rates
 
     full = scenario.replicas * float(rates(scenario)["kv_slots"][0])
-    most = max(full * 1.25, scenario.concurrency * 1.25, 8.0)
-    grid = np.geomspace(max(1.0, scenario.replicas), most, points).round().astype(int)
+    fewest = max(scenario.fewest_slots, scenario.replicas)
+    most = max(full * 1.25, scenario.concurrency * 1.25, 8.0, fewest)
+    grid = np.geomspace(fewest, most, points).round().astype(int)
     return np.unique(np.append(grid, scenario.concurrency))
 
 

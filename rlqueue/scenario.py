@@ -219,6 +219,11 @@ class Scenario(AsText):
         return self.generator_gpus // self.gpus_per_replica
 
     @property
+    def fewest_slots(self) -> int:
+        """Slots without which nothing runs [rollout]: those of a whole group where groups hold them."""
+        return self.group_size if self.slots_held_by == "group" else 1
+
+    @property
     def samples_per_step(self) -> int:
         """Rollouts trained in one step."""
         return self.prompts_per_step * self.group_size

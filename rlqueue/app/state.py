@@ -115,9 +115,10 @@ class Frame:
     """What stays in place while the three main sliders move: the splits there are, and the range of concurrency.
 
     Attributes:
-        corner: the scenario with the largest generator, one slot and no staleness: the same for all that the sliders reach.
+        corner: the scenario with the largest generator, fewest slots and no staleness: the same for all that the sliders reach.
         splits: generator GPUs of each possible split [GPU]. gpus: trainer and generator together [GPU].
-        slots_low, slots_high: one slot per replica of the largest generator; beyond where its KV cache is full [rollout].
+        slots_low, slots_high: one slot per replica of the largest generator (or one group); beyond where its KV cache is full
+            [rollout].
     """
 
     corner: Scenario
@@ -133,19 +134,26 @@ def frame(scenario: Scenario) -> Frame:
     gpus = scenario.trainer_gpus + scenario.generator_gpus
     most = int(splits(scenario)[-1])
     return _frame(
-        dataclasses.replace(scenario, generator_gpus=most, trainer_gpus=gpus - most, concurrency=1, max_staleness=0.0)
+        dataclasses.replace(
+            scenario,
+            generator_gpus=most,
+            trainer_gpus=gpus - most,
+            concurrency=scenario.fewest_slots,
+            max_staleness=0.0,
+        )
     )
 
 
 @lru_cache(maxsize=64)
 def _frame(corner: Scenario) -> Frame:
     full = corner.replicas * float(rates(corner)["kv_slots"][0])
+    low = max(corner.replicas, corner.fewest_slots)
     return Frame(
         corner=corner,
         splits=splits(corner),
         gpus=corner.trainer_gpus + corner.generator_gpus,
-        slots_low=corner.replicas,
-        slots_high=_rounded_up(max(BEYOND_FULL * full, 8.0 * corner.replicas)),
+        slots_low=low,
+        slots_high=_rounded_up(max(BEYOND_FULL * full, 8.0 * low)),
     )
 
 

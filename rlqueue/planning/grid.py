@@ -209,7 +209,7 @@ def block(scenario: Scenario, schedule: str, generator: Any, slots: Any, budgets
     generator, slots, budgets = (np.atleast_1d(each) for each in (generator, slots, budgets))
     base = dataclasses.replace(scenario, schedule=schedule, cluster_gpus=0)
     replicas = np.broadcast_to(_replicas(base, schedule, generator), generator.shape)
-    concurrency = np.maximum(1.0, (replicas[:, None] * slots).round())
+    concurrency = np.maximum(float(base.fewest_slots), (replicas[:, None] * slots).round())
     axes = {
         "generator_gpus": generator[:, None, None],
         "trainer_gpus": (base.trainer_gpus + base.generator_gpus - generator)[:, None, None],
