@@ -14,6 +14,7 @@ from rlqueue.frameworks.formulas import formulas, sentence, staleness
 from rlqueue.frameworks.tables import ALL, Rule, keys, rules
 from rlqueue.llm import llm_keys
 from rlqueue.provenance import parsed, quantities, table
+from rlqueue.rates import lengths_of
 from rlqueue.refusal import require_known
 from rlqueue.scenario import Scenario
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 DECIDED = (
     "trainer_gpus", "generator_gpus", "gpus_per_replica", "prefill_gpus_per_replica", "prompts_per_step", "group_size",
-    "updates_per_step", "steps_per_publication", "concurrency", "oversampling_factor", "schedule", "staleness_family",
-    "max_staleness", "memory_fraction",
+    "updates_per_step", "minibatches_per_update", "steps_per_publication", "concurrency", "slots_held_by",
+    "oversampling_factor", "schedule", "staleness_family", "max_staleness", "memory_fraction",
 )  # fmt: skip
 """Knobs that a plan decides, and the memory that its slots need."""
 
@@ -131,7 +132,7 @@ def paste(scenario: Scenario, framework: str) -> str:
         for line in made if line.converts_staleness
     ]  # fmt: skip
     comments += [
-        f"{title} cannot say {name}={_word(wanted)}: it reads {_word(got)}"
+        f"{title} cannot say {name}={_word(wanted)}: it reads {_word(got)}{_meaning(scenario, name, got)}"
         for name, wanted, got in lost(scenario, framework)
     ]
     comments += [
@@ -139,6 +140,17 @@ def paste(scenario: Scenario, framework: str) -> str:
         for name, wanted, got, why in otherwise(scenario, framework)
     ]
     return "".join(f"# {comment}\n" for comment in comments) + body
+
+
+def _meaning(scenario: Scenario, knob: str, got: Any) -> str:
+    """What a loss means for the run, where the value does not say it."""
+    if knob != "slots_held_by":
+        return ""
+    # While a group holds n places n E[L] of its n E[longest] are used; tool calls and sandboxes bring the two nearer.
+    more = lengths_of(scenario).mean_group_tokens / scenario.mean_response_tokens
+    if got == "group":
+        return f"; a group keeps its places until its last rollout has ended: up to {more:.3g} times fewer run at once"
+    return f"; a place is free when its own rollout has ended: up to {more:.3g} times more run at once"
 
 
 def lost(scenario: Scenario, framework: str) -> list[tuple[str, Any, Any]]:
@@ -166,6 +178,7 @@ def _read_back(scenario: Scenario, framework: str) -> tuple[tuple[str, Any, Any,
     same = (
         dict.fromkeys(_PER_PUBLICATION, "the same groups and updates per publication") if _alike(wanted, found) else {}
     )
+    same |= _same_in_step(wanted, found)
     if _groups_ahead(wanted) == _groups_ahead(found):
         same["max_staleness"] = "the same groups ahead"
     pool = scenario.trainer_gpus + scenario.generator_gpus
@@ -189,6 +202,24 @@ def _alike(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
         for name in ("prompts_per_step", "updates_per_step")
     )
     return groups[0] == groups[1] and updates[0] == updates[1]
+
+
+_WHOLE_BATCHES = {"colocated-sync", "sync", "one-step-off"}
+
+
+def _same_in_step(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, str]:
+    """What makes no difference: as many optimizer steps, and how they are taken where a batch is there as a whole."""
+    same = {}
+    steps = [knobs["updates_per_step"] * knobs["minibatches_per_update"] for knobs in (wanted, found)]
+    in_step = {wanted["schedule"], found["schedule"]} <= _WHOLE_BATCHES
+    if steps[0] == steps[1] and wanted["prompts_per_step"] == found["prompts_per_step"]:
+        same["minibatches_per_update"] = "the same optimizer steps of a batch"
+        if in_step:
+            same["updates_per_step"] = "the same optimizer steps of a batch, which is there as a whole"
+    slots = min(wanted["concurrency"], found["concurrency"] or 0)
+    if in_step and slots >= wanted["oversampling_factor"] * wanted["prompts_per_step"] * wanted["group_size"]:
+        same["slots_held_by"] = "there is a place for each rollout of the batch"
+    return same
 
 
 def _groups_ahead(knobs: Mapping[str, Any]) -> float | None:

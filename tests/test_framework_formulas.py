@@ -105,6 +105,39 @@ def test_versions_in_a_staleness_knob(formula, arguments, answer):
         (batches.batch_on_engines, (64, 8, 16, 64, 32, None), 32),
         (batches.running_requests, (128, 8, 2, 64, 8, 1.5), 512),
         (batches.updates, (64, 32, 512), 4),
+        # 20 samples of groups of 8 are two groups, and fewer than 8 are one
+        (batches.samples_in_whole_groups, (20, 8), 16),
+        (batches.samples_in_whole_groups, (5, 8), 8),
+        # AReaL: 4 optimizer steps of a batch of 16 x 16 rollouts; tinker: 8 of a batch that is trained in 4 pieces
+        (batches.steps_said, (4, 16, 16), 4),
+        (batches.steps_said, (8, 128, 16, 4), 2),
+        # One optimizer step for four pieces is not less than one for each
+        (batches.steps_said, (1, 128, 16, 4), 1),
+        # 6 rollouts do not divide into 4 equal mini-batches, but into 2
+        (batches.steps_said, (4, 3, 2), 2),
+        # verl: 1,152 prompts in mini-batches of 192; a mini-batch larger than the batch is one step
+        (batches.steps_of_prompts, (192, 1152, 5), 6),
+        (batches.steps_of_prompts, (256, 64, 8), 1),
+        (batches.steps_of_prompts, (0, 64, 8), None),
+        # NeMo-RL: 64 x 32 rollouts in optimizer steps of 512; OpenRLHF: two passes over 128 x 8 in steps of 256
+        (batches.steps_of_samples, (512, 64, 32), 4),
+        (batches.steps_of_samples, (256, 128, 8, 2), 8),
+        (batches.mini_batches_at_once, (512, 4, 4), 4),
+        # 8 groups cannot be cut into 16 mini-batches of whole groups
+        (batches.mini_batches_at_once, (8, 1, 16), 1),
+        # verl's cases: 512 groups a publication, 4 updates, 4 mini-batches of 32 in each
+        (batches.mini_batch, (512, 4, 4), 32),
+        (batches.mini_batch, (512, 4, 1), 128),
+        (batches.mini_batch, (8, 1, 16), 8),
+        (batches.optimizer_steps, (4, 2), 8),
+        (batches.steps_unless_default, (2, 2, 4), None),
+        (batches.steps_unless_default, (1, 1, 4), 1),
+        (batches.samples_of_an_optimizer_step, (64, 32, 1, 4), 512),
+        (words.granularity, ("group",), "group"),
+        (words.granularity, ("sample",), "rollout"),
+        (words.granularity_of, ("group",), "group"),
+        (words.granularity_of, ("rollout",), None),
+        (words.whole_groups, (), "group"),
         (batches.room_for_response, (32768, 5591), 27177),
         (batches.room_for_response, (32768, 5591, 8192), 8192),
         (words.overlapping, ("a", "b", 1.0), "partial-rollout"),

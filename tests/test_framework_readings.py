@@ -6,6 +6,8 @@ import pytest
 
 from rlqueue import Scenario, solve
 from rlqueue.frameworks import frameworks, read, read_text
+from rlqueue.presets import preset
+from rlqueue.provenance import Quantity
 
 CONFIGS = Path(__file__).parent / "configs"
 FULL = sorted(path for path in CONFIGS.iterdir() if path.is_file() and "base" not in path.name)
@@ -29,16 +31,16 @@ EXPECTED = {
     }),
     "miles_bounded.sh": ("miles", {
         "llm": "glm-4.7-flash", "trainer_gpus": 16, "generator_gpus": 16, "gpus_per_replica": 2, "max_staleness": 3,
-        "staleness_family": "drop", "concurrency": 768, "schedule": "partial-rollout",
+        "staleness_family": "drop", "concurrency": 768, "schedule": "partial-rollout", "slots_held_by": "rollout",
     }),
     "verl_fully_async.sh": ("verl", {
         "llm": "qwen3-30b-a3b", "trainer_gpus": 32, "generator_gpus": 96, "gpus_per_replica": 4, "prompts_per_step": 512,
         "updates_per_step": 4, "group_size": 16, "max_staleness": 0.5, "staleness_family": "admission", "concurrency": 6144,
-        "schedule": "partial-rollout", "max_response_tokens": 8192,
+        "schedule": "partial-rollout", "max_response_tokens": 8192, "slots_held_by": "group", "minibatches_per_update": 1,
     }),
     "verl_one_step_off.sh": ("verl", {
         "llm": "qwen2.5-7b", "trainer_gpus": 6, "generator_gpus": 2, "prompts_per_step": 1152, "group_size": 5,
-        "schedule": "one-step-off", "max_staleness": 1,
+        "schedule": "one-step-off", "max_staleness": 1, "minibatches_per_update": 6,
     }),
     "verl_v1.yaml": ("verl", {
         "llm": "qwen3-32b", "trainer_gpus": 32, "generator_gpus": 16, "gpus_per_replica": 4, "prompts_per_step": 256,
@@ -48,18 +50,22 @@ EXPECTED = {
         "llm": "qwen3-235b-a22b-instruct-2507", "trainer_gpus": 48, "generator_gpus": 32, "gpus_per_replica": 8,
         "prompts_per_step": 16, "group_size": 16, "concurrency": 2048, "max_staleness": 2, "logprob_passes": 1,
         "schedule": "partial-rollout", "staleness_family": "admission", "max_response_tokens": 8192,
+        "slots_held_by": "group", "minibatches_per_update": 2,
     }),
     "areal_old.yaml": ("areal", {
+        "slots_held_by": "group", "minibatches_per_update": 4,
         "llm": "qwen2.5-1.5b", "trainer_gpus": 16, "generator_gpus": 16, "gpus_per_replica": 1, "concurrency": 512,
         "max_staleness": 4,
     }),
     "skyrl_fully_async.sh": ("skyrl", {
         "llm": "qwen2.5-1.5b", "trainer_gpus": 2, "generator_gpus": 2, "prompts_per_step": 256, "group_size": 5,
         "concurrency": 6400, "max_staleness": 4, "staleness_family": "admission", "schedule": "async-in-flight",
+        "slots_held_by": "group",
     }),
     "nemo_rl.yaml": ("nemo-rl", {
         "llm": "qwen3-30b-a3b", "trainer_gpus": 128, "generator_gpus": 64, "prompts_per_step": 64, "group_size": 32,
         "concurrency": 16384, "max_staleness": 8, "staleness_family": "targeted", "schedule": "async-in-flight",
+        "slots_held_by": "group", "minibatches_per_update": 4,
     }),
     "openrlhf_dotted.sh": ("openrlhf", {
         "llm": "qwen3-4b-instruct-2507", "trainer_gpus": 4, "generator_gpus": 4, "gpus_per_replica": 2, "concurrency": 1280,
@@ -79,10 +85,11 @@ EXPECTED = {
     }),
     "tinker.sh": ("tinker-cookbook", {
         "llm": "qwen3-8b", "prompts_per_step": 64, "group_size": 16, "max_staleness": 3, "concurrency": 1024,
-        "staleness_family": "drop", "schedule": "async-drain",
+        "staleness_family": "drop", "schedule": "async-drain", "slots_held_by": "group", "minibatches_per_update": 2,
     }),
     "tinker_recipe.py": ("tinker-cookbook", {
         "llm": "llama-3.1-8b", "prompts_per_step": 128, "updates_per_step": 4, "group_size": 16, "max_staleness": 4,
+        "minibatches_per_update": 1,
     }),
 }  # fmt: skip
 UPDATES_PER_VERSION = {
@@ -93,6 +100,10 @@ UPDATES_PER_VERSION = {
     "slime_async.sh": 4,
     "openrlhf_flags.sh": 4, "tinker.sh": 2, "miles_bounded.sh": 1,
 }  # fmt: skip
+
+
+# tinker-cookbook gathers gradients over four pieces of a batch and steps once; an update here has a step of its own
+ONE_STEP_FOR_FOUR_PIECES = {"tinker_recipe.py"}
 
 
 @pytest.mark.parametrize("path", FULL, ids=lambda path: path.name)
@@ -120,6 +131,18 @@ def test_it_can_be_solved_as_it_is(path):
 @pytest.mark.parametrize(("name", "updates"), UPDATES_PER_VERSION.items())
 def test_a_version_is_worth_so_many_optimizer_updates(name, updates):
     assert read(CONFIGS / name).fact("optimizer_updates_per_version").value == updates
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FULL if path.name not in ONE_STEP_FOR_FOUR_PIECES], ids=lambda path: path.name
+)
+def test_the_optimizer_steps_of_a_version_are_those_of_its_updates(path):
+    """Two ways to one number: what is reported of a version, and the knobs of its steps."""
+    reading = read(path)
+    scenario = Scenario.from_config(path)
+    reported = {fact.knob: fact.value for fact in reading.reported}.get("optimizer_updates_per_version", 1)
+    updates = scenario.steps_per_publication * scenario.updates_per_step * scenario.minibatches_per_update
+    assert updates == reported
 
 
 @pytest.mark.parametrize(
@@ -351,3 +374,37 @@ def test_a_preset_s_prompt_that_is_longer_than_the_file_s_sequence_does_not_stan
     assert Scenario.from_data("verl-qwen3-235b-c96").mean_prompt_tokens > 2048
     assert found.values["mean_prompt_tokens"] + found.values["max_response_tokens"] == 2048
     assert 0 < found.values["mean_response_tokens"] < found.values["max_response_tokens"]
+
+
+def test_how_slots_are_held_and_batches_trained_is_the_file_s_own_affair_whatever_another_run_did(monkeypatch):
+    held = {"slots_held_by": "group", "minibatches_per_update": 8}
+    other = preset("slime-qwen3-235b") | {
+        knob: Quantity(value=value, unit="", kind="assumed", source="rlqueue", where="a test", note="")
+        for knob, value in held.items()
+    }
+    monkeypatch.setattr("rlqueue.frameworks.reading.preset", lambda _: other)
+    values = read(CONFIGS / "prime_rl_head.toml", based_on="slime-qwen3-235b").values
+    assert values["decode_efficiency"] == 0.2548
+    assert not set(held) & set(values)
+    assert read(CONFIGS / "areal.yaml", based_on="slime-qwen3-235b").values["minibatches_per_update"] == 2
+
+
+def test_places_are_kept_by_groups_where_the_framework_s_code_keeps_them():
+    miles = (CONFIGS / "miles_bounded.sh").read_text()
+    flag = "--max-weight-staleness"
+    assert flag in miles
+    in_groups = miles.replace(flag, f"--rollout-submission-granularity group {flag}", 1)
+    assert read_text(in_groups).values["slots_held_by"] == "group"
+    # In step a batch is sent as a whole, and nothing is said of places
+    in_step = read_text("python -m verl.trainer.main_ppo data.train_batch_size=1024 actor_rollout_ref.rollout.n=8")
+    assert "slots_held_by" not in {fact.knob for fact in in_step.facts}
+    assert in_step.fact("minibatches_per_update").value == 4  # mini-batches of 256, verl's default
+
+
+def test_a_miles_file_without_a_limit_of_its_own_keeps_one_batch_in_flight():
+    text = (CONFIGS / "miles_bounded.sh").read_text()
+    limits = [line for line in text.splitlines() if "async" in line.lower() and "concurrent" in line.lower()]
+    assert limits
+    for line in limits:
+        text = text.replace(f"{line}\n", "")
+    assert read_text(text).values["concurrency"] == 32 * 8

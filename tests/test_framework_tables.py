@@ -113,5 +113,22 @@ def test_the_table_of_staleness_in_the_documents_is_the_data_s():
             named = [keys(framework)[argument] for argument in rule.arguments if argument in keys(framework)]
             if rule.target == "max_staleness" and named:
                 wanted.append(f"| {title} | `{named[0].name}` | {named[0].unit} | {sentence(rule.formula)} |")
+    assert table_of("One unit of staleness") == wanted
+
+
+def table_of(title):
+    """The rows of the table under a title of the page on configurations."""
     text = (DATA.parent / "docs" / "configurations.md").read_text(encoding="utf-8")
-    assert [line for line in text.splitlines() if line.startswith("| ") and "`" in line] == wanted
+    section = text.split(f"## {title}\n")[1].split("\n## ")[0]
+    return [line for line in section.splitlines() if line.startswith("| ")][1:]
+
+
+def test_the_table_of_those_that_hold_slots_by_groups_in_the_documents_is_the_data_s():
+    wanted = []
+    for framework, title in frameworks().items():
+        for row in rows("readings"):
+            if row["knob"] == "slots_held_by" and framework in row["framework"].split():
+                assert row["note"], row
+                modes = [each.title for each in variants(framework) if each.name in row["variant"].split()]
+                wanted.append(f"| {title} | {', '.join(modes) or 'every mode'} | {row['note']} |")
+    assert table_of("What is counted in flight") == wanted

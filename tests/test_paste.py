@@ -11,20 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlqueue import Scenario
-from rlqueue.choices import SCHEDULES, STALENESS_FAMILIES
+from rlqueue.choices import SCHEDULES, SLOTS_HELD, STALENESS_FAMILIES
 from rlqueue.cli import main
 from rlqueue.frameworks import read_text
+from rlqueue.frameworks.tables import keys, rules
 from rlqueue.paste import DECIDED, TARGETS, conversions, lines, lost, otherwise, paste
 from rlqueue.presets import preset_names
 
 OWN_WORDS = {
-    # The schedule and family that a framework itself has, so that nothing of it is lost
-    "prime-rl": ("async-in-flight", "drop"),
-    "verl": ("partial-rollout", "admission"),
-    "areal": ("partial-rollout", "admission"),
-    "nemo-rl": ("async-in-flight", "targeted"),
-    "miles": ("partial-rollout", "drop"),
+    # The schedule, the family and the holder of slots that a framework itself has, so that nothing of it is lost
+    "prime-rl": ("async-in-flight", "drop", "rollout"),
+    "verl": ("partial-rollout", "admission", "group"),
+    "areal": ("partial-rollout", "admission", "group"),
+    "nemo-rl": ("async-in-flight", "targeted", "group"),
+    "miles": ("partial-rollout", "drop", "rollout group"),
 }
+DEFAULTS = {each.name: each.default for each in dataclasses.fields(Scenario)}
+SILENT_OR_ONE = {"prefill_gpus_per_replica", "updates_per_step", "minibatches_per_update", "steps_per_publication",
+                 "oversampling_factor", "slots_held_by"}  # fmt: skip
 
 
 @pytest.fixture
@@ -59,21 +63,26 @@ def test_in_its_own_words_nothing_of_a_plan_is_lost(framework, data):
     def drawn(low, high):
         return data.draw(st.integers(low, high))
 
-    schedule, family = OWN_WORDS[framework]
-    replicas, prompts, group_size, staleness, slots = (
+    schedule, family, holders = OWN_WORDS[framework]
+    held_by = data.draw(st.sampled_from(holders.split()))
+    replicas, groups, group_size, staleness, slots = (
         drawn(1, 40), drawn(1, 100), drawn(2, 32), drawn(1, 20), drawn(1, 100),
     )  # fmt: skip
+    # prime-rl makes one optimizer step of a batch; only verl takes a step in pieces
+    updates, minibatches = (drawn(1, 4) if framework == "verl" else 1), (1 if framework == "prime-rl" else drawn(1, 8))
+    prompts = groups * updates * minibatches
     concurrency = {
         # The slots that these frameworks can say: prompts at once on each replica within the budget; batches of the budget
         "verl": min(slots * replicas, prompts * (1 + staleness)) * group_size,
         "nemo-rl": prompts * staleness * group_size,
         "areal": slots * group_size,
+        "miles": slots * group_size,
     }.get(framework, slots)
     scenario = dataclasses.replace(
         Scenario.from_data("prime-rl-qwen3-235b"),
         trainer_gpus=8 * drawn(1, 40), generator_gpus=8 * replicas, cluster_gpus=0, prompts_per_step=prompts,
-        group_size=group_size, max_staleness=staleness, concurrency=concurrency, schedule=schedule,
-        staleness_family=family,
+        group_size=group_size, max_staleness=staleness, concurrency=concurrency, schedule=schedule, staleness_family=family,
+        updates_per_step=updates, minibatches_per_update=minibatches, slots_held_by=held_by,
     )  # fmt: skip
     assert [knob for knob, _, _ in lost(scenario, framework)] == []
     assert "cannot say" not in paste(scenario, framework)
@@ -86,7 +95,8 @@ def test_five_steps_a_publication_are_the_same_bound_where_every_step_publishes(
     assert written["orchestrator.max_off_policy_steps"] == 40
     assert ("steps_per_publication", 5, 1) in lost(scenario, "prime-rl")
     assert "max_staleness" not in {knob for knob, _, _ in lost(scenario, "prime-rl")}
-    assert lost(scenario, "verl") == []
+    assert lost(scenario, "verl") == [("slots_held_by", "rollout", "group")]
+    assert lost(dataclasses.replace(scenario, slots_held_by="group"), "verl") == []
 
 
 def test_verl_s_threshold_is_a_fraction_of_a_version(scenario):
@@ -128,9 +138,7 @@ def test_every_schedule_is_written_and_in_step_nothing_is_ahead(scenario, framew
     text = paste(other, framework)
     reading = read_text(text, framework, based_on="prime-rl-qwen3-235b")
     assert reading.unknown == ()
-    assert {fact.knob for fact in reading.facts} >= set(DECIDED) - {
-        "prefill_gpus_per_replica", "updates_per_step", "steps_per_publication", "oversampling_factor",
-    }  # fmt: skip
+    assert {fact.knob for fact in reading.facts} >= set(DECIDED) - SILENT_OR_ONE
     if schedule in {"sync", "colocated-sync"} and framework in {"slime", "miles", "verl", "areal"}:
         assert reading.values["max_staleness"] == 0
 
@@ -186,13 +194,18 @@ def test_no_knob_of_a_plan_is_dropped_in_silence(data):
     framework, updates, replica = (
         draw(st.sampled_from(TARGETS)), draw(st.sampled_from((1, 1, 2, 4))), draw(st.sampled_from((1, 2, 4, 8, 16))),
     )  # fmt: skip
+    prompts, group_size, held_by = (
+        updates * draw(st.integers(1, 100)), draw(st.integers(2, 16)), draw(st.sampled_from(sorted(SLOTS_HELD))),
+    )  # fmt: skip
+    rollouts = prompts // updates * group_size
     scenario = dataclasses.replace(
         Scenario.from_data("prime-rl-qwen3-235b"), llm="qwen3-8b", cluster_gpus=0, gpus_per_replica=replica,
         trainer_gpus=draw(st.integers(1, 80)), generator_gpus=replica * draw(st.integers(1, 12)),
-        prompts_per_step=updates * draw(st.integers(1, 100)), updates_per_step=updates,
-        group_size=draw(st.integers(2, 16)), steps_per_publication=draw(st.sampled_from((1, 1, 2, 5))),
-        concurrency=draw(st.integers(1, 5000)), schedule=draw(st.sampled_from(sorted(SCHEDULES))),
-        staleness_family=draw(st.sampled_from(sorted(STALENESS_FAMILIES))),
+        prompts_per_step=prompts, updates_per_step=updates, group_size=group_size,
+        minibatches_per_update=draw(st.sampled_from([each for each in (1, 2, 3, 4, 16) if rollouts % each == 0])),
+        slots_held_by=held_by, steps_per_publication=draw(st.sampled_from((1, 1, 2, 5))),
+        concurrency=draw(st.integers(group_size if held_by == "group" else 1, 5000)),
+        schedule=draw(st.sampled_from(sorted(SCHEDULES))), staleness_family=draw(st.sampled_from(sorted(STALENESS_FAMILIES))),
         max_staleness=draw(st.sampled_from((0, 0.1, 0.5, 1, 1.5, 4, 16))),
         oversampling_factor=draw(st.sampled_from((1, 1, 1.5, 2))),
     )  # fmt: skip
@@ -207,7 +220,7 @@ def test_no_knob_of_a_plan_is_dropped_in_silence(data):
         wanted = getattr(scenario, knob)
         if knob == "max_staleness":
             wanted = in_step.get(scenario.schedule, wanted)
-        got = reading.values.get(knob, 1 if knob != "prefill_gpus_per_replica" else 0)
+        got = reading.values.get(knob, DEFAULTS[knob])
         word = wanted if isinstance(wanted, str) else f"{wanted:.10g}"
         assert got == wanted or f"cannot say {knob}={word}: it" in text or f"says {knob}={word} as" in text, (
             knob,
@@ -219,6 +232,7 @@ def test_the_command_line_s_object_holds_what_is_lost(capsys):
     assert main(["paste", "slime-qwen3-235b", "--framework", "nemo-rl", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {"knob": "concurrency", "scenario": 256, "read": 2560} in found["lost"]
+    assert {"knob": "slots_held_by", "scenario": "rollout", "read": "group"} in found["lost"]
     assert [each["knob"] for each in found["otherwise"]] == ["max_staleness"]
 
 
@@ -237,3 +251,90 @@ def test_what_is_read_back_on_its_preset_runs_as_the_preset_does_but_for_what_is
     different = {each for each in knobs if getattr(back, each) != getattr(scenario, each)}
     said = {each[0] for each in (*lost(scenario, framework), *otherwise(scenario, framework))}
     assert different <= said, {each: (getattr(scenario, each), getattr(back, each)) for each in different - said}
+
+
+def written(scenario, framework):
+    return {line.key: line.value for line in lines(scenario, framework)}
+
+
+def test_mini_batches_are_written_as_each_framework_counts_them(scenario):
+    """16 groups of 16 in two updates of two optimizer steps: mini-batches of 4 groups or 64 rollouts, four in a batch."""
+    cut = dataclasses.replace(
+        scenario, prompts_per_step=16, group_size=16, updates_per_step=2, minibatches_per_update=2, slots_held_by="group",
+        schedule="partial-rollout", staleness_family="admission", concurrency=24 * 16,
+    )  # fmt: skip
+    verl = written(cut, "verl")
+    assert verl["async_training.require_batches"] == 2
+    assert verl["actor_rollout_ref.actor.ppo_mini_batch_size"] == 4
+    assert verl["async_training.trigger_parameter_sync_step"] == 2
+    assert lost(cut, "verl") == []
+    for framework, key, value in (
+        ("slime", "num-steps-per-rollout", 4),
+        ("miles", "num-steps-per-rollout", 4),
+        ("nemo-rl", "policy.train_global_batch_size", 64),
+    ):
+        assert written(cut, framework)[key] == value
+    # AReaL makes four of a batch unless told otherwise
+    assert "actor.ppo_n_minibatches" not in written(cut, "areal")
+    assert written(dataclasses.replace(cut, minibatches_per_update=1), "areal")["actor.ppo_n_minibatches"] == 2
+    assert ("minibatches_per_update", 2, 4, "the same optimizer steps of a batch") in otherwise(cut, "areal")
+    assert ("updates_per_step", 2, 1) in lost(cut, "areal")
+    assert "prime-rl cannot say minibatches_per_update=2: it reads 1" in paste(cut, "prime-rl")
+
+
+def test_what_is_left_unwritten_is_the_framework_s_default(scenario):
+    (rule,) = (rule for rule in rules("lines", "areal", None) if rule.target == "actor.ppo_n_minibatches")
+    assert rule.arguments[-1] == f"={keys('areal')['actor.ppo_n_minibatches'].default}"
+    in_groups = dataclasses.replace(scenario, schedule="partial-rollout", slots_held_by="group", concurrency=512)
+    assert written(in_groups, "miles")["rollout-submission-granularity"] == "group"
+    assert "rollout-submission-granularity" not in written(scenario, "miles")
+
+
+def test_mini_batches_of_part_of_a_group_leave_the_batch_as_it_is(scenario):
+    """verl counts prompts: 8 groups make no 16 mini-batches, and 16 batches of one would be another batch."""
+    cut = dataclasses.replace(
+        scenario, prompts_per_step=8, group_size=16, minibatches_per_update=16, schedule="partial-rollout",
+        staleness_family="admission", slots_held_by="group", concurrency=24 * 16,
+    )  # fmt: skip
+    assert lost(cut, "verl") == [("minibatches_per_update", 16, 1)]
+    assert otherwise(cut, "verl") == []
+
+
+def test_in_step_updates_are_mini_batches(scenario):
+    in_step = dataclasses.replace(
+        scenario, schedule="sync", max_staleness=0, updates_per_step=4, minibatches_per_update=2, concurrency=512,
+        staleness_family="admission", trainer_gpus=64, generator_gpus=64,
+    )  # fmt: skip
+    assert written(in_step, "verl")["actor_rollout_ref.actor.ppo_mini_batch_size"] == 4
+    said = {knob: (was, now) for knob, was, now, _ in otherwise(in_step, "verl")}
+    assert said["updates_per_step"] == (4, 1)
+    assert said["minibatches_per_update"] == (2, 8)
+
+
+def test_slots_that_a_framework_holds_otherwise_are_said_with_what_it_means(scenario):
+    own = dataclasses.replace(
+        scenario, mean_response_tokens=1000, response_sigma_between_prompts=0, response_sigma_within_group=0.25,
+        max_response_tokens=20000, group_size=8, schedule="partial-rollout", concurrency=512,
+    )  # fmt: skip
+    # The mean of the largest of 8 normals is 1.424 of them above the mean: e^(0.25 x 1.424 - 0.03125) = 1.38, and more for
+    # the convexity of the exponential; 1.40 by the integral.
+    text = paste(own, "verl")
+    assert (
+        "verl cannot say slots_held_by=rollout: it reads group; a group keeps its places until its last rollout has ended"
+        in text
+    )
+    factor = float(text.split("up to ")[1].split(" times fewer")[0])
+    assert 1.38 < factor < 1.42
+    in_groups = dataclasses.replace(own, slots_held_by="group")
+    assert "slots_held_by" not in paste(in_groups, "verl")
+    assert f"up to {factor:g} times more run at once" in paste(in_groups, "prime-rl")
+
+
+def test_how_slots_are_held_makes_no_difference_where_a_whole_batch_has_them(scenario):
+    in_step = dataclasses.replace(
+        scenario, schedule="sync", max_staleness=0, slots_held_by="group",
+        concurrency=scenario.prompts_per_step * scenario.group_size,
+    )  # fmt: skip
+    assert "slots_held_by" in {knob for knob, *_ in otherwise(in_step, "slime")}
+    fewer = dataclasses.replace(in_step, concurrency=in_step.concurrency - scenario.group_size)
+    assert "slots_held_by" in {knob for knob, *_ in lost(fewer, "slime")}

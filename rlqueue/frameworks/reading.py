@@ -27,8 +27,10 @@ REQUIRED = (
 )  # fmt: skip
 
 
-SILENT = ("prefill_gpus_per_replica", "updates_per_step", "steps_per_publication", "oversampling_factor", "cluster_gpus",
-          "measured_run")  # fmt: skip
+SILENT = (
+    "prefill_gpus_per_replica", "updates_per_step", "minibatches_per_update", "steps_per_publication", "oversampling_factor",
+    "slots_held_by", "cluster_gpus", "measured_run",
+)  # fmt: skip
 """Knobs that are off where a configuration says nothing of them, whatever another run did."""
 
 

@@ -39,6 +39,35 @@ def updates(prompts: float, group_size: float, global_batch_size: float, per: fl
     return prompts * group_size / global_batch_size * per if global_batch_size > 0 else None
 
 
+def steps_said(steps: float, prompts: float, group_size: float, updates_per_step: float | None = None) -> float:
+    """minibatches_per_update = optimizer steps of a batch / updates_per_step; their gcd with the rollouts where it is uneven."""
+    each = updates_per_step or 1
+    return math.gcd(max(1, math.floor(steps / each + 1e-9)), max(1, math.floor(prompts * group_size / each)))
+
+
+def steps_of_prompts(
+    mini_batch_size: float, prompts: float, group_size: float, updates_per_step: float | None = None
+) -> float | None:
+    """minibatches_per_update = prompts of a batch / prompts of an optimizer step / updates_per_step; likewise a divisor.
+
+    Source: verl/trainer/ppo/ray_trainer.py, skyrl/train/trainer.py: a batch is cut into mini-batches of so many prompts.
+    """
+    steps = ratio(prompts, mini_batch_size)
+    return None if steps is None else steps_said(steps, prompts, group_size, updates_per_step)
+
+
+def steps_of_samples(
+    samples_of_a_step: float,
+    prompts: float,
+    group_size: float,
+    passes: float = 1,
+    updates_per_step: float | None = None,
+) -> float | None:
+    """minibatches_per_update = rollouts of a batch * passes / rollouts of an optimizer step / updates_per_step; likewise."""
+    steps = ratio(prompts * group_size * passes, samples_of_a_step)
+    return None if steps is None else steps_said(steps, prompts, group_size, updates_per_step)
+
+
 def share(fraction: float, tokens: float) -> float:
     """assumed mean = assumed share of the longest, in whole tokens."""
     return round(fraction * tokens)
@@ -59,6 +88,14 @@ def groups_in_flight(groups: float, group_size: float, default_groups: float | N
     """concurrency = groups in flight * samples per prompt."""
     at_once = groups or default_groups
     return at_once * group_size if at_once else None
+
+
+def samples_in_whole_groups(samples_in_flight: float, group_size: float) -> float | None:
+    """concurrency = samples in flight in whole groups, at least one: a group is sent as a whole.
+
+    Source: miles/rollout/fully_async_rollout.py, ``_max_in_flight_groups``.
+    """
+    return max(1, samples_in_flight // group_size) * group_size if samples_in_flight else None
 
 
 def whole_batch(prompts: float, group_size: float, requested: float | None = None) -> float:
@@ -148,9 +185,34 @@ def oversampled(oversampling_factor: float, prompts_per_step: float) -> float | 
     return math.ceil(oversampling_factor * prompts_per_step - 1e-9) if oversampling_factor > 1 else None
 
 
-def mini_batch(prompts_per_step: float, updates_per_step: float) -> float:
-    """ppo_mini_batch_size = prompts_per_step / updates_per_step."""
-    return prompts_per_step // updates_per_step
+def mini_batches_at_once(prompts_per_step: float, updates_per_step: float, minibatches_per_update: float) -> float:
+    """require_batches = minibatches_per_update where the groups of an update divide into them, else 1."""
+    whole = prompts_per_step % (updates_per_step * minibatches_per_update) == 0
+    return minibatches_per_update if whole else 1
+
+
+def mini_batch(prompts_per_step: float, updates_per_step: float, minibatches_per_update: float) -> float:
+    """ppo_mini_batch_size = prompts_per_step / updates_per_step / minibatches_per_update, where these are whole groups."""
+    at_once = mini_batches_at_once(prompts_per_step, updates_per_step, minibatches_per_update)
+    return prompts_per_step // (updates_per_step * at_once)
+
+
+def optimizer_steps(updates_per_step: float, minibatches_per_update: float) -> float:
+    """optimizer steps of a batch = updates_per_step * minibatches_per_update."""
+    return updates_per_step * minibatches_per_update
+
+
+def steps_unless_default(updates_per_step: float, minibatches_per_update: float, default: float) -> float | None:
+    """optimizer steps of a batch = updates_per_step * minibatches_per_update, unless it is the default."""
+    steps = optimizer_steps(updates_per_step, minibatches_per_update)
+    return None if steps == default else steps
+
+
+def samples_of_an_optimizer_step(
+    prompts_per_step: float, group_size: float, updates_per_step: float, minibatches_per_update: float
+) -> float:
+    """rollouts of an optimizer step = prompts_per_step * group_size / (updates_per_step * minibatches_per_update)."""
+    return prompts_per_step * group_size // optimizer_steps(updates_per_step, minibatches_per_update)
 
 
 def sync_steps(updates_per_step: float, steps_per_publication: float) -> float:

@@ -43,6 +43,24 @@ def nemo_rl_schedule(in_flight: Any, recompute_cache: Any) -> str:
     return "partial-rollout" if recompute_cache is True else "async-in-flight"
 
 
+def whole_groups() -> str:
+    """group: a prompt with all its answers takes one place, and gives it back when the last of them has ended."""
+    return "group"
+
+
+def granularity(unit: str) -> str | None:
+    """group where a place is kept until the whole group returns, rollout where each sample frees its own.
+
+    Source: miles/rollout/submission_scheduler.py.
+    """
+    return {"group": "group", "sample": "rollout"}.get(unit)
+
+
+def granularity_of(slots_held_by: str) -> str | None:
+    """group, where groups hold their places; sample is what fully asynchronous generation does anyway."""
+    return "group" if slots_held_by == "group" else None
+
+
 def drop_or_wait(strategy: str) -> str:
     """drop, or admission where the strategy is wait."""
     return "admission" if strategy == "wait" else "drop"
