@@ -28,7 +28,7 @@ SLOTS = 20
 """Numbers of slots looked at: a third more from one to the next."""
 FULL = 1.25
 """The most slots of a replica over those at which its KV cache is full."""
-SPARE = 0.98
+SPARE = 0.99
 """A budget of such a share of a limit keeps it in every run: the mean staleness may lie a hair above its budget."""
 CHOICE = ("schedule", "trainer_gpus", "generator_gpus", "concurrency", "max_staleness")
 """Columns that say what a plan is."""
