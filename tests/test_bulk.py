@@ -290,7 +290,7 @@ def test_what_is_killed_in_the_middle_of_a_write_is_resumed_to_the_same_bytes(tm
     whole, out = tmp_path / "whole.parquet", tmp_path / "killed.parquet"
     assert _sweeping(whole, 1).wait(240) == 0
     kept = [0]
-    for workers in (1, 2, 1, 2):
+    for workers in (2, 1):
         running = _sweeping(out, workers)
         end = time.monotonic() + 120
         while _chunks(out) < kept[-1] + 10 and running.poll() is None:
@@ -301,7 +301,7 @@ def test_what_is_killed_in_the_middle_of_a_write_is_resumed_to_the_same_bytes(tm
         kept.append(_chunks(out))
         assert psutil.wait_procs(helpers, timeout=30)[1] == [], "processes outlive the one that began them"
     assert kept == sorted(kept)
-    assert 40 <= kept[-1] < 90
+    assert 20 <= kept[-1] < 90
     assert _sweeping(out, 1).wait(240) == 0
     assert out.read_bytes() == whole.read_bytes()
 
