@@ -254,8 +254,13 @@ def measure_first(bars: Sequence[Bar], quantity: str) -> str:
     first = wide[0]
     total = math.fsum(bar.swing for bar in wide)
     words = (
-        f"Measure {first.knob} first: between {first.low:.4g} and {first.high:.4g} {first.unit} it moves {quantity} from "
-        f"{min(first.at_low, first.at_high):.3g} to {max(first.at_low, first.at_high):.3g} {QUANTITIES[quantity]}, "
+        f"Measure {first.knob} first: between {first.low:.4g} and {first.high:.4g}{_said(first.unit)} it moves {quantity} from "
+        f"{min(first.at_low, first.at_high):.3g} to {max(first.at_low, first.at_high):.3g}{_said(QUANTITIES[quantity])}, "
         f"{first.swing / total:.0%} of all bars together"
     )
     return f"{words}; then {wide[1].knob}." if len(wide) > 1 else f"{words}."
+
+
+def _said(unit: str) -> str:
+    """A unit after a number in a sentence; of a pure number nothing."""
+    return "" if unit in ("", "1") else f" {unit}"
