@@ -147,7 +147,8 @@ def with_given(ranges: Iterable[Range], given: Iterable[Range]) -> tuple[Range, 
 
 
 def file_ranges(path: str | Path, scenario: Scenario) -> tuple[Range, ...]:
-    """Ranges of a scenario file: those of its ``[ranges]`` table, and the default ones of the preset it is based on.
+    """Ranges of a scenario file: those of its ``[ranges]`` table, and the default ones of the preset that it is based on
+    or, as a preset's written file is, called after.
 
     A field of a part is named ``"node.usd_per_kwh"``, or ``usd_per_kwh`` in a table ``[ranges.node]``.
     """
@@ -155,7 +156,7 @@ def file_ranges(path: str | Path, scenario: Scenario) -> tuple[Range, ...]:
     given = values.get("ranges", {})
     if not isinstance(given, Mapping):
         raise ValueError(f"ranges={given!r} must be a table: knob = [low, high]")
-    defaults = default_ranges(scenario, values["based_on"]) if "based_on" in values else ()
+    defaults = default_ranges(scenario, values.get("based_on", ""))
     return with_given(defaults, [given_range(scenario, knob, value) for knob, value in _flat(given)])
 
 

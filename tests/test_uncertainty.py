@@ -221,6 +221,15 @@ def test_ranges_of_a_part_s_fields_may_stand_in_a_table_of_their_own(tmp_path):
     assert found["hosted_price.train_usd_per_mtok"].law == "normal"
 
 
+def test_a_written_preset_keeps_the_ranges_of_what_it_does_not_print(tmp_path):
+    file = tmp_path / "downloaded.toml"
+    file.write_text(dataclasses.replace(SLIME, mfu=0.2).to_toml(), encoding="utf-8")
+    found = file_ranges(file, Scenario.from_file(file))
+    assert {each.knob for each in found} == {each.knob for each in default_ranges(SLIME)} - {"mfu"}
+    file.write_text(dataclasses.replace(SLIME, name="mine").to_toml(), encoding="utf-8")
+    assert file_ranges(file, Scenario.from_file(file)) == ()
+
+
 def test_a_price_of_power_gives_the_cost_its_share_by_hand():
     """1 kWh more a GPU-hour's worth of power: kW * PUE * utilisation / GPUs of a server, over the tokens of an hour."""
     ends = [Range(knob="node.usd_per_kwh", low=0.0, high=1.0)]
