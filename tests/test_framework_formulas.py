@@ -113,8 +113,11 @@ def test_versions_in_a_staleness_knob(formula, arguments, answer):
         (batches.steps_said, (8, 128, 16, 4), 2),
         # One optimizer step for four pieces is not less than one for each
         (batches.steps_said, (1, 128, 16, 4), 1),
-        # 6 rollouts do not divide into 4 equal mini-batches, but into 2
-        (batches.steps_said, (4, 3, 2), 2),
+        # 6 rollouts do not divide into 4 equal mini-batches, but into 3; 5,760 not into 164, but into 160; 7 into none
+        (batches.steps_said, (4, 3, 2), 3),
+        (batches.steps_of_prompts, (7, 1152, 5), 160),
+        (batches.steps_said, (5, 1, 7), 1),
+        (batches.steps_said, (0, 16, 16), 1),
         # verl: 1,152 prompts in mini-batches of 192; a mini-batch larger than the batch is one step
         (batches.steps_of_prompts, (192, 1152, 5), 6),
         (batches.steps_of_prompts, (256, 64, 8), 1),

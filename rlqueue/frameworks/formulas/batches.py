@@ -2,6 +2,9 @@
 
 import math
 
+MOST_MINIBATCHES = 10**6
+"""More optimizer steps of one update than a scenario takes; also the longest search for a divisor."""
+
 
 def quotient(samples: float, group_size: float) -> float:
     """prompts_per_step = samples / samples per prompt, at least 1."""
@@ -40,9 +43,14 @@ def updates(prompts: float, group_size: float, global_batch_size: float, per: fl
 
 
 def steps_said(steps: float, prompts: float, group_size: float, updates_per_step: float | None = None) -> float:
-    """minibatches_per_update = optimizer steps of a batch / updates_per_step; their gcd with the rollouts where it is uneven."""
+    """minibatches_per_update = optimizer steps of a batch / updates_per_step, or the next number below that divides its rollouts.
+
+    Frameworks make uneven mini-batches as well; those of a scenario are all of one size.
+    """
     each = updates_per_step or 1
-    return math.gcd(max(1, math.floor(steps / each + 1e-9)), max(1, math.floor(prompts * group_size / each)))
+    rollouts = math.floor(prompts * group_size / each)
+    most = min(math.floor(steps / each + 1e-9), rollouts, MOST_MINIBATCHES)
+    return next((count for count in range(most, 1, -1) if rollouts % count == 0), 1)
 
 
 def steps_of_prompts(
