@@ -550,3 +550,9 @@ def test_a_folder_of_cases_is_validated_and_two_of_one_name_are_not(tmp_path, ca
     (tmp_path / "none").mkdir()
     assert main([*words, str(tmp_path / "none")]) == 2
     assert "holds no file that ends in .toml" in capsys.readouterr().err
+
+
+def test_a_speed_up_over_a_row_that_is_left_out_is_left_out(tmp_path):
+    text = RANKS.replace('key = "less"', 'key = "less"\nleft_out = "another machine"')
+    found = result(toy(tmp_path, text + '[[speedups]]\nof = "more"\nover = "less"\npublished = 2\n'), "closed form")
+    assert [each.role for each in found.comparisons] == [LEFT_OUT]

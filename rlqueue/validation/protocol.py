@@ -253,7 +253,8 @@ def _compared(case: Case, outcomes: Mapping[str, Outcome]) -> Iterator[Compariso
         ratio = read(outcomes[each.over], each.quantity) / read(outcomes[each.of], each.quantity)
         if MEASURES[each.quantity].better == "more":
             ratio = 1.0 / ratio
-        row = dataclasses.replace(rows[each.of], title=f"{rows[each.of].title} over {rows[each.over].title}")
+        of, over = rows[each.of], rows[each.over]
+        row = dataclasses.replace(of, title=f"{of.title} over {over.title}", left_out=of.left_out or over.left_out)
         yield _comparison(case, row, "speedup_ratio", each.published, ratio)
 
 
