@@ -96,6 +96,10 @@ def test_where_turns_are_taken_in_one_the_limit_also_holds_in_runs_with_every_tu
     turns = dataclasses.replace(SMALL, tool_calls=4.0, tool_call_s=0.5)
     found = plan(turns, limits=Limits(max_staleness_versions=1.5), space=SPACE)
     assert found.lumped
+    told = [simulate(found.best.scenario, seed, 400).operating_point for seed in (40, 41)]
+    usd = np.mean([cost(found.best.scenario, each).usd_per_mtok for each in told])
+    assert found.with_turns == pytest.approx(usd, rel=0.05)  # 2 % of noise a run
+    assert "with every turn it is $" in sentences(found)[0]
     whole = [simulate(found.best.scenario, seed, 24).operating_point.staleness_versions for seed in found.seeds[:2]]
     assert np.mean(whole) <= 1.5 * 1.02  # runs of another length
     better = [each for each in found.options if each.kept and each.difference < -0.006]

@@ -41,6 +41,7 @@ class Plan:
         by_gpus: the best plan of fewer and more GPUs, by a few runs of each. by_schedule: the best of each schedule, by closed
             form, corrected where it was simulated.
         simulated: every plan that the search simulated: staleness and objective.
+        with_turns: the plan's objective in two long runs with every turn, where the deciding ones took them in one.
         lumped: whether deciding runs took all turns of a rollout in one. runs, events: simulated.
     """
 
@@ -58,6 +59,7 @@ class Plan:
     by_gpus: pd.DataFrame
     by_schedule: pd.DataFrame
     simulated: pd.DataFrame
+    with_turns: float | None
     seeds: tuple[int, ...]
     lumped: bool
     runs: int
@@ -157,11 +159,16 @@ def plan(
     by_gpus = best_by_gpus(search, missed(bench, search.rows, search.seeds, goal), near, here)
     tell(1.0, "done")
     binding, behind = bench.binds(final.winner, deciding, final.fidelity)
+    with_turns = None
+    if final.fidelity != "whole":
+        bench.run([final.winner], deciding[:2], "told")
+        means = bench.means([final.winner], deciding[:2], "told")
+        with_turns = float(goal.value(means[final.winner])) if means else None
     return Plan(
         scenario=scenario, goal=goal, limits=limits, gpus=gpus, options=options, binding=binding, next_constraint=behind,
         prices=prices(believed, limits), flat_splits=flat_splits(found, believed, limits, options),
         frontier=frontier(found, believed, goal, limits, list(final.simulated())),
         heat=heat(found, believed, goal, limits, options[0].scenario.schedule),
         by_gpus=by_gpus, by_schedule=by_schedule(found, believed, goal, limits), simulated=search.table(),
-        seeds=deciding, lumped=final.fidelity != "whole", runs=bench.runs, events=bench.events,
+        with_turns=with_turns, seeds=deciding, lumped=final.fidelity != "whole", runs=bench.runs, events=bench.events,
     )  # fmt: skip

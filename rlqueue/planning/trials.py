@@ -32,10 +32,13 @@ CUT = 6.0
 """A run is cut off at so many times the events that it should take."""
 MEASURED = ("step_s", "trainer_wait_ratio", "staleness_versions", "kv_used_ratio", "trained_tokens_per_s", "usd_per_mtok",
             "rollout_idle_ratio")  # fmt: skip
+EVENTS = {"search": RUN_EVENTS, "decide": SURE_EVENTS, "whole": SURE_EVENTS, "told": 3 * SURE_EVENTS}
+EVERY_TURN = ("whole", "told")
 FIDELITIES = {
     "search": "short runs, all turns of a rollout in one",
     "decide": "longer runs, all turns of a rollout in one",
     "whole": "longer runs with every turn",
+    "told": "still longer ones, of what is told to be the plan",
 }
 
 
@@ -63,7 +66,7 @@ class Bench:
             (row, seed) for row in dict.fromkeys(rows) for seed in seeds if (row, seed, fidelity) not in self.answers
         ]
         plans = {row: self.grid.plan(row) for row, _ in missing}
-        asked = {row: plan if fidelity == "whole" else lumped(plan) for row, plan in plans.items()}
+        asked = {row: plan if fidelity in EVERY_TURN else lumped(plan) for row, plan in plans.items()}
         lengths = {row: self._steps(row, asked[row], fidelity) for row in plans}
         most = max((CUT * self._events(row, asked[row], lengths[row]) for row in plans), default=1.0)
         found = trials(
@@ -76,7 +79,7 @@ class Bench:
             if point is None:
                 self.answers[row, seed, fidelity] = None
                 continue
-            point = point if fidelity == "whole" else unlumped(point, plans[row])
+            point = point if fidelity in EVERY_TURN else unlumped(point, plans[row])
             self.answers[row, seed, fidelity] = _answers(plans[row], point) | {"staleness_p95": each.staleness_p95}
             self.binding[row, seed, fidelity] = (point.binding_constraint, point.next_constraint)
 
@@ -112,7 +115,7 @@ class Bench:
         cycle = s.steps_per_publication
         fills = 2 + 2 * cycle * math.ceil(min(s.max_staleness, 16.0))
         one = self._events(row, s, 1) - self._events(row, s, 0)
-        most = int((RUN_EVENTS if fidelity == "search" else SURE_EVENTS) / one)
+        most = int(EVENTS[fidelity] / one)
         low, high = STEPS
         steps = max(low, min(high, most, fills + max(fills, LONG, CYCLES * cycle, int(CHEAP_EVENTS / one))))
         return next(each for each in range(steps, steps + 4 * cycle) if _measured_steps(each, fills) % cycle == 0)

@@ -39,9 +39,14 @@ def sentences(found: Plan) -> list[str]:
 def _plan(found: Plan) -> str:
     best = found.best
     wait, stale = best.answers["trainer_wait_ratio"], best.answers["staleness_versions"]
+    turns = ""
+    if found.with_turns is not None:
+        turns = (
+            f" Compared with all turns of a rollout in one; with every turn it is {found.goal.words(found.with_turns)}."
+        )
     return (
         f"{choice_words(best.scenario)}: {found.goal.words(best.value)} (95 %: {found.goal.words(best.low)} to "
-        f"{found.goal.words(best.high)}), the trainer waits {wait:.0%}, mean staleness {stale:.1f} versions."
+        f"{found.goal.words(best.high)}), the trainer waits {wait:.0%}, mean staleness {stale:.1f} versions.{turns}"
     )
 
 
@@ -147,6 +152,7 @@ def as_object(found: Plan) -> dict[str, Any]:
         "by_schedule": found.by_schedule.to_dict("records"),
         "seeds": list(found.seeds),
         "tool_calls_lumped": found.lumped,
+        "with_every_turn": found.with_turns,
         "runs": found.runs,
         "events": found.events,
         "sentences": sentences(found),
