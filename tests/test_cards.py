@@ -11,7 +11,7 @@ from test_explorer import text
 from rlqueue.app import banded_way as ways
 from rlqueue.app import page as parts
 from rlqueue.app import validation
-from rlqueue.app.banded import banded, between, of_chance, of_inputs, of_seeds
+from rlqueue.app.banded import banded, between, note, of_chance, of_inputs, of_seeds
 from rlqueue.app.banded_way import banded_way, gathered
 from rlqueue.app.cards import BARE, NONE, Card, Span, html
 from rlqueue.app.explorer import Explorer
@@ -152,6 +152,15 @@ def test_what_the_reader_set_has_no_range():
     assert of_inputs(None, "usd", dollars).words == ""
     without = dataclasses.replace(fewer.whole, ranges=())
     assert of_inputs(without, "usd", dollars).words == "inputs without a range"
+
+
+def test_the_line_below_the_cards_names_the_inputs_to_who_points_at_it():
+    found = banded(still())
+    line = note(found, "before.", "after.")
+    assert line.words.startswith("before. inputs: 90% of ")
+    assert line.words.endswith("after.")
+    assert [each.knob for each in found.ranges if each.knob not in line.title] == []
+    assert note(None).title == ""
 
 
 # The pages, when the hand rests

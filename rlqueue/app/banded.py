@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from html import escape
 
 from rlqueue.app.cards import Span
 from rlqueue.app.state import State
@@ -51,11 +51,18 @@ def words(found: Bands | None) -> str:
     if not found.ranges:
         return "No input of this run has a range: all were printed, or set here."
     names = ", ".join(each.knob for each in found.ranges)
-    return f"Ranges: {found.level:.0%} of {found.samples} samples over what is assumed or fitted ({escape(names)})."
+    return (
+        f"Ranges: {found.level:.0%} of {found.samples} samples over what is assumed or fitted ({html.escape(names)})."
+    )
 
 
-def note(found: Bands | None) -> str:
-    """The same without the names, for a line below cards that is there from the beginning."""
+def note(found: Bands | None, before: str = "", after: str = "") -> Span:
+    """What the bands are over, for a line below cards that is there from the beginning; which inputs stands in its title."""
+    said = _said(found)
+    return Span(words=" ".join(filter(None, (before, said, after))), title=html.unescape(words(found)))
+
+
+def _said(found: Bands | None) -> str:
     if found is None:
         return "inputs: how far a number may be off for what its inputs are known to; computed when the hand rests."
     if not found.ranges:
@@ -71,12 +78,11 @@ def of_inputs(found: Bands | None, quantity: str, shown: Callable[[float], str])
     if found is None:
         return Span()
     if not found.ranges:
-        return Span(words="inputs without a range", title=words(found))
+        return Span(words="inputs without a range", title=_said(found))
     band = next((each for each in found.rows if each.quantity == quantity), None)
     if band is None or not math.isfinite(band.low + band.high):
         return Span()
-    title = f"{words(found)} By closed form."
-    return between("inputs", shown(band.low), shown(band.high), title)
+    return between("inputs", shown(band.low), shown(band.high), _said(found))
 
 
 def between(of: str, low: str, high: str, title: str) -> Span:

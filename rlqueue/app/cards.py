@@ -59,9 +59,9 @@ def html(card: Card) -> str:
     )
 
 
-def listed(cards: Iterable[Card], *, further: str = "", note: str = "") -> str:
+def listed(cards: Iterable[Card], *, further: str = "", note: Span | None = None) -> str:
     """Cards side by side. ``further``: others as HTML. ``note``: what their bands are of, for who has no mouse to point with."""
-    below = f'<p class="rlq-of-bands">{escape(note)}</p>' if note else ""
+    below = "" if note is None else f'<p class="rlq-of-bands" title="{escape(note.title)}">{escape(note.words)}</p>'
     return f'<dl class="rlq-cards">{"".join(map(html, cards))}{further}</dl>{below}'
 
 

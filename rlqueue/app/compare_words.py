@@ -77,7 +77,10 @@ def numbers(columns: Sequence[Column], base: int) -> str:
     for row in ROWS:
         cells = "".join(_cell(row, each, columns[base], first=each is columns[base]) for each in columns)
         rows.append(f"<tr><th scope='row'>{escape(row.name)}</th>{cells}</tr>")
-    notes = "".join(f"<li>{each.letter.upper()}: {escape(note(each.known))}</li>" for each in columns)
+    notes = "".join(
+        f'<li title="{escape(note(each.known).title)}">{each.letter.upper()}: {escape(note(each.known).words)}</li>'
+        for each in columns
+    )
     notes = f'<ul class="rlq-small"><li>seeds: lowest and highest of the simulated runs.</li>{notes}</ul>'
     return (
         '<div class="rlq-whole"><h3>Numbers</h3><div class="rlq-wide"><table>'

@@ -76,7 +76,7 @@ def difference(pair: Pair, simulated: float, closed: float) -> str:
 
 def cards(shown: Shown, known: Bands | None = None) -> str:
     """Each quantity as simulated, by the closed form, how far these are apart, and how far either may be off."""
-    return listed((_card(pair, shown, known) for pair in PAIRS), note=f"{OF_CHANCE} {note(known)}")
+    return listed((_card(pair, shown, known) for pair in PAIRS), note=note(known, OF_CHANCE))
 
 
 OF_CHANCE = f"chance: where the mean lies with a confidence of {LEVEL:.0%}, from {BATCHES} parts of this one run;"

@@ -85,7 +85,7 @@ def cards(made: Made | None) -> str:
         )
         for name, field, shown, unit, means in ANSWERS if field != quantity
     ]  # fmt: skip
-    return listed([first, *others], note=f"seeds: {OF_SEEDS.format(len(made.plan.seeds))}; {note(made.bands)} {STAYS}")
+    return listed([first, *others], note=note(made.bands, f"seeds: {OF_SEEDS.format(len(made.plan.seeds))};", STAYS))
 
 
 OF_SEEDS = "where the mean of the {} deciding seeds lies with a confidence of 95%"

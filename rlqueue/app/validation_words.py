@@ -46,7 +46,7 @@ def cards(results: Sequence[CaseResult]) -> str:
                 spans=() if value is None else (_over_cases(drawn[name], lambda each, name=name: _merit(name, each)),),
             )
         )  # fmt: skip
-    return listed(made, note=OF_CASES)
+    return listed(made, note=Span(words=OF_CASES))
 
 
 OF_CASES = (

@@ -8,7 +8,7 @@ from dataclasses import fields
 from html import escape
 
 from rlqueue.app.banded import note, of_chance, of_inputs
-from rlqueue.app.cards import Card, line, listed
+from rlqueue.app.cards import Card, Span, line, listed
 from rlqueue.app.formats import count, dollars, percent, seconds
 from rlqueue.app.origins import kind_tag
 from rlqueue.app.your_run_found import Found
@@ -101,9 +101,9 @@ def cards(found: Found) -> str:
         return ""
     means = found.measured.means()
     compared = {each.quantity: each for each in found.diagnosis.comparisons} if found.diagnosis else {}
-    modelled = f" {note(found.bands)}" if found.bands is not None else ""
+    said = Span(words=OF_CHANCE) if found.bands is None else note(found.bands, OF_CHANCE)
     made = [_card(name, means[name], compared.get(name), found) for name in SHOWN if name in means]
-    return listed(made, note=f"{OF_CHANCE}{modelled}")
+    return listed(made, note=said)
 
 
 OF_CHANCE = (
