@@ -153,8 +153,8 @@ class Along:
         self.rest.begin(self._longer)
 
     async def _longer(self) -> None:
-        """The simulated run, and beside it the bands: its compiled loop leaves the interpreter to them."""
-        await asyncio.gather(walk(self.state.scenario, self.seed, self._walked), self._banded())
+        await walk(self.state.scenario, self.seed, self._walked)
+        await self._banded()  # after the compiled runs: a sample holds the interpreter for as long as a redraw's tenth
         await self.further()
         self.how.value = way_words.how(self.walked, "done")
 
