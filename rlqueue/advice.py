@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlqueue.choices import IN_STEP
 from rlqueue.cost import Bill, cost
 from rlqueue.operating_point import CONSTRAINTS, OperatingPoint
 from rlqueue.queueing import solve
@@ -72,7 +73,7 @@ def moves(scenario: Scenario, point: OperatingPoint | None = None) -> list[Move]
         "concurrency": {"concurrency": slots},
         "max_staleness": {"max_staleness": budgets},
     }
-    if scenario.schedule in ("colocated-sync", "sync", "one-step-off"):
+    if scenario.schedule in IN_STEP:
         del axes["max_staleness"]
     found = []
     for knob, axis in axes.items():

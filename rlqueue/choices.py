@@ -9,6 +9,8 @@ SCHEDULES = {
     "partial-rollout": "fully async; at new weights rollouts are aborted and resumed, their context prefilled again",
     "lent-trainer": "fully async; trainer GPUs decode while the trainer waits",
 }
+IN_STEP = ("colocated-sync", "sync", "one-step-off")
+"""Schedules that move a batch as a whole: a staleness budget leaves them nothing to decide."""
 SINGLE_TENANT = {
     "colocated-sync": "GPUs that train for one tenant generate for none",
     "lent-trainer": "a trainer that other tenants keep busy has no GPUs to lend",

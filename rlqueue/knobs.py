@@ -12,6 +12,7 @@ from rlqueue.llm import Llm, llm, llm_keys
 from rlqueue.provenance import parsed
 from rlqueue.refusal import require_known
 from rlqueue.tco import NodeTco, node_keys, node_tco
+from rlqueue.units import after_number
 
 LARGEST = 1e15
 """No knob without a limit of its own may be larger: arithmetic on it would lose its units."""
@@ -70,7 +71,7 @@ _KIND_WORDS = {int: "a whole number", float: "a number", bool: "true or false", 
 
 
 def _require_inside(name: str, value: float, meta: Mapping[str, Any], *, endless: bool) -> None:
-    unit = "" if meta["unit"] in ("", "1") else f" {meta['unit']}"
+    unit = after_number(meta["unit"])
     if math.isnan(value) or (math.isinf(value) and not endless):
         raise ValueError(f"{name}={value} must be a finite number{unit}: {meta['meaning']}")
     reason = "one rollout is no group" if name == "group_size" else meta["meaning"]

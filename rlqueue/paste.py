@@ -9,6 +9,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from rlqueue.choices import IN_STEP
 from rlqueue.frameworks import Reading, frameworks, read_text
 from rlqueue.frameworks.formulas import formulas, sentence, staleness
 from rlqueue.frameworks.tables import ALL, Rule, keys, rules
@@ -204,14 +205,11 @@ def _alike(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
     return groups[0] == groups[1] and updates[0] == updates[1]
 
 
-_WHOLE_BATCHES = {"colocated-sync", "sync", "one-step-off"}
-
-
 def _same_in_step(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, str]:
     """What makes no difference: as many optimizer steps, and how they are taken where a batch is there as a whole."""
     same = {}
     steps = [knobs["updates_per_step"] * knobs["minibatches_per_update"] for knobs in (wanted, found)]
-    in_step = {wanted["schedule"], found["schedule"]} <= _WHOLE_BATCHES
+    in_step = {wanted["schedule"], found["schedule"]} <= set(IN_STEP)
     if steps[0] == steps[1] and wanted["prompts_per_step"] == found["prompts_per_step"]:
         same["minibatches_per_update"] = "the same optimizer steps of a batch"
         if in_step:

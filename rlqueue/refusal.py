@@ -15,9 +15,14 @@ def require_known(field: str, key: object, keys: Collection[str]) -> None:
     raise ValueError(f"{field}={key!r} is not known, must be one of {', '.join(list(keys)[:12])} ({len(keys)} in all)")
 
 
+def is_positive(value: object) -> bool:
+    """Whether it is a finite number above zero."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+
+
 def require_positive(thing: object, *fields: str) -> None:
     """Raise ValueError unless each named field of ``thing`` is a finite number above zero."""
     for field in fields:
         value = getattr(thing, field)
-        if not (isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf):
+        if not is_positive(value):
             raise ValueError(f"{field}={value!r} must be a finite number > 0")

@@ -13,6 +13,7 @@ from rlqueue.queueing import solve
 from rlqueue.ranges import Range, default_ranges, moved, value_of
 from rlqueue.refusal import require_known
 from rlqueue.scenario import Scenario
+from rlqueue.units import after_number
 
 QUANTITIES = {
     "trainer_wait_ratio": "1", "rollout_idle_ratio": "1", "usd_per_mtok": "$/Mtok", "usd_per_mtok_report_method": "$/Mtok",
@@ -164,6 +165,12 @@ def simulated_bands(
     return _bands(means, answers, kind="simulated", ranges=chosen, refused=refused, level=level)
 
 
+def percentiles(level: float) -> tuple[float, float, float]:
+    """Of the samples: the low end of a band, the median and the high end."""
+    tail = 50.0 * (1.0 - level)
+    return tail, 50.0, 100.0 - tail
+
+
 def _require_share(level: float) -> None:
     if not 0.0 < level < 1.0:
         raise ValueError(f"level={level!r} must be > 0 and < 1: share of the samples inside a band")
@@ -184,10 +191,9 @@ def _bands(
     refused: int,
     level: float,
 ) -> Bands:
-    tail = 50.0 * (1.0 - level)
     rows = []
     for name, value in own.items():
-        low, median, high = np.percentile([each[name] for each in answers], [tail, 50.0, 100.0 - tail]).tolist()
+        low, median, high = np.percentile([each[name] for each in answers], percentiles(level)).tolist()
         rows.append(
             Band(quantity=name, unit=QUANTITIES[name], kind=kind, value=value, low=low, median=median, high=high)
         )
@@ -254,13 +260,9 @@ def measure_first(bars: Sequence[Bar], quantity: str) -> str:
     first = wide[0]
     total = math.fsum(bar.swing for bar in wide)
     words = (
-        f"Measure {first.knob} first: between {first.low:.4g} and {first.high:.4g}{_said(first.unit)} it moves {quantity} from "
-        f"{min(first.at_low, first.at_high):.3g} to {max(first.at_low, first.at_high):.3g}{_said(QUANTITIES[quantity])}, "
+        f"Measure {first.knob} first: between {first.low:.4g} and {first.high:.4g}{after_number(first.unit)} it moves "
+        f"{quantity} from {min(first.at_low, first.at_high):.3g} to {max(first.at_low, first.at_high):.3g}"
+        f"{after_number(QUANTITIES[quantity])}, "
         f"{first.swing / total:.0%} of all bars together"
     )
     return f"{words}; then {wide[1].knob}." if len(wide) > 1 else f"{words}."
-
-
-def _said(unit: str) -> str:
-    """A unit after a number in a sentence; of a pure number nothing."""
-    return "" if unit in ("", "1") else f" {unit}"

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from test_published_cases import blind
 
 from rlqueue.cli import main
 from rlqueue.measures import MEASURES, outcome
@@ -248,10 +249,6 @@ def test_each_row_of_two_calibrations_is_held_by_one(tmp_path):
     twice = TOY + '\n[[calibrations]]\nrows = { many = ["train_s"] }\nfit = ["decode_efficiency"]\n'
     with pytest.raises(ValueError, match="must be held by one of them"):
         toy(tmp_path, twice)
-
-
-def blind(found, quantity):
-    return {each.row: each for each in found.comparisons if each.quantity == quantity and each.role == PREDICTED}
 
 
 def test_where_another_share_of_the_weights_is_exchanged_a_fitted_time_is_multiplied(tmp_path):

@@ -21,7 +21,7 @@ from rlqueue.app.way import Way, solved, way
 from rlqueue.course import Course, WholeRun, totals
 from rlqueue.ranges import Range, default_ranges
 from rlqueue.scenario import Scenario
-from rlqueue.uncertainty import LEVEL, QUANTITIES, Band, Bands, sampled
+from rlqueue.uncertainty import LEVEL, QUANTITIES, Band, Bands, percentiles, sampled
 
 KEPT = 64
 WHOLE = ("usd", "hours", "gpu_hours", "usd_per_mtok", "hosted_ratio")
@@ -29,7 +29,7 @@ WHOLE = ("usd", "hours", "gpu_hours", "usd_per_mtok", "hosted_ratio")
 _known: OrderedDict[tuple[str, Scenario], WayBands] = OrderedDict()
 
 
-PERCENTILES = (50.0 * (1.0 - LEVEL), 50.0, 50.0 * (1.0 + LEVEL))
+PERCENTILES = percentiles(LEVEL)
 
 
 @dataclass(frozen=True, kw_only=True)

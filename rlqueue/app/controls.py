@@ -18,6 +18,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from rlqueue.app.state import State, frame, preset_row, value_of
+from rlqueue.choices import IN_STEP
 from rlqueue.hosted import hosted_price_keys
 from rlqueue.llm import llm_keys
 from rlqueue.presets import preset
@@ -27,8 +28,6 @@ from rlqueue.scenario import Scenario
 NO_PRICE = "none"
 LONGEST_TEXT = 20_000
 """Of what a page may send for a text; a measured series of a thousand steps is shorter."""
-IN_STEP = ("colocated-sync", "sync", "one-step-off")
-"""Schedules that leave a staleness budget nothing to decide."""
 KNOBS = {each.name: each for each in fields(Scenario)}
 
 

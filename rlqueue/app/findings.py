@@ -10,6 +10,7 @@ from rlqueue.app.state import preset_row
 from rlqueue.cost import measured_report_method
 from rlqueue.presets import preset, reported
 from rlqueue.tco import tco
+from rlqueue.units import after_number
 
 
 def two_costs(answer: Answer) -> str:
@@ -63,7 +64,7 @@ def open_facts(name: str) -> str:
 
 
 def _unit(unit: str) -> str:
-    return "" if unit == "1" else f" {escape(unit)}"
+    return escape(after_number(unit))
 
 
 def _listed(title: str, items: list[str]) -> str:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from rlqueue.app.controls import IN_STEP
 from rlqueue.app.inside_palette import COLOURS, EDGE, IN_FLIGHT, IN_QUEUE, PALE, SAID
 from rlqueue.app.inside_runs import Shown
 from rlqueue.app.inside_shares import FATES, TRAINER, generator_shares, token_shares, trainer_shares
 from rlqueue.app.inside_timeline import over_time
 from rlqueue.app.inside_times import durations, staleness, survival
 from rlqueue.app.palette import BLUE, INK, VERMILION, mark
+from rlqueue.choices import IN_STEP
 
 RULES = {
     "admission": "admission: holds back what begins, so it bounds the mean",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlqueue.app.answers import Answer
-from rlqueue.app.controls import IN_STEP
+from rlqueue.choices import IN_STEP
 from rlqueue.operating_point import OperatingPoint
 from rlqueue.scenario import Scenario
 

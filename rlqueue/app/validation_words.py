@@ -13,6 +13,7 @@ from rlqueue.app.cards import NONE, Card, Span, listed
 from rlqueue.app.validation_figures import COLOURS
 from rlqueue.calibration import Calibration, FittedKnob
 from rlqueue.uncertainty import LEVEL
+from rlqueue.units import after_number
 from rlqueue.validation import Case, CaseResult, Validation
 from rlqueue.validation.protocol import AIMS, BESIDE, CALIBRATED, LEFT_OUT, PREDICTED, Comparison, RankedPair
 from rlqueue.validation.report import error_words, is_share
@@ -155,7 +156,7 @@ def _table(comparisons: Sequence[Comparison]) -> str:
 def _value(each: Comparison, value: float) -> str:
     if is_share(each.quantity):
         return f"{value:.1%}"
-    unit = "" if each.unit == "1" else f" {escape(each.unit)}"
+    unit = escape(after_number(each.unit))
     return f"{value:,.0f}{unit}" if value >= 100 else f"{value:.3g}{unit}"
 
 

@@ -21,6 +21,7 @@ from rlqueue.logs.names import title
 from rlqueue.operating_point import CONSTRAINTS
 from rlqueue.scenario import Scenario
 from rlqueue.uncertainty import LEVEL, QUANTITIES
+from rlqueue.units import after_number
 
 SHOWN = {
     "trainer_wait_ratio": ("Trainer wait ratio", percent), "step_s": ("Step", seconds), "wait_s": ("Waits", seconds),
@@ -186,9 +187,9 @@ def fitted(found: Found) -> str:
     for knob in diagnosis.calibration.knobs if diagnosis.calibration else ():
         known = f"{knob.low:.4g} to {knob.high:.4g}" if math.isfinite(knob.spread) else "not fixed by the log"
         limit = ", at its limit" if knob.at_limit else ""
-        unit = "" if knob.unit in {"", "1"} else f" {knob.unit}"
+        unit = escape(after_number(knob.unit))
         items.append(
-            f"<b>{escape(knob.knob)}</b> = {knob.value:.4g}{escape(unit)} ({known}{limit}; before: {knob.start:.4g}) "
+            f"<b>{escape(knob.knob)}</b> = {knob.value:.4g}{unit} ({known}{limit}; before: {knob.start:.4g}) "
             f"{kind_tag('calibrated')}"
         )
     listed = "".join(f"<li>{each}</li>" for each in items)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rlqueue.plain import plain
 from rlqueue.scenario import Scenario
+from rlqueue.units import after_number
 
 MISSED = 3.0
 """Spreads off at which a measurement counts as missed: chance alone does that once in 370 times."""
@@ -68,8 +70,7 @@ class Residual:
     @property
     def words(self) -> str:
         """How far off it is, as a sentence's end."""
-        unit = "" if self.unit == "1" else f" {self.unit}"
-        return f"{self.quantity} of {self.measured:.4g}{unit} is not met: the nearest is {self.fitted:.4g}"
+        return f"{self.quantity} of {self.measured:.4g}{after_number(self.unit)} is not met: the nearest is {self.fitted:.4g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +113,8 @@ class Calibration:
             "solver": self.solver,
             "identified": self.identified,
             "missed": list(self.missed),
-            "knobs": [_finite(dataclasses.asdict(each)) for each in self.knobs],
-            "residuals": [_finite(dataclasses.asdict(each)) for each in self.residuals],
+            "knobs": [plain(dataclasses.asdict(each)) for each in self.knobs],
+            "residuals": [plain(dataclasses.asdict(each)) for each in self.residuals],
         }
 
 
@@ -121,10 +122,6 @@ def _range(each: FittedKnob) -> str:
     if math.isinf(each.spread):
         return "not fixed by the measurements"
     return f"{each.low:.4g} to {each.high:.4g}{', at its limit' if each.at_limit else ''}"
-
-
-def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in values.items()}
 
 
 Measurements = Mapping[str, float | str | Measured]

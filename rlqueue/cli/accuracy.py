@@ -1,14 +1,13 @@
 """``rlqueue validate`` and ``rlqueue calibrate``: their options and answers; the command line prints them."""
 
 import argparse
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rlqueue.measures import SOLVERS
 from rlqueue.provenance import parsed
-from rlqueue.refusal import require_known
+from rlqueue.refusal import is_positive, require_known
 from rlqueue.scenario import Scenario
 
 VALIDATE = (
@@ -138,7 +137,7 @@ def _with_spread(word: str, name: str, text: str) -> Any:
     share = name in MEASURES and MEASURES[name].share
     percent = said.endswith("%")
     spread = parsed(said.removesuffix("%").strip())
-    if isinstance(spread, bool) or not isinstance(spread, int | float) or not 0 < spread < math.inf:
+    if not is_positive(spread):
         raise ValueError(f"--measured {word!r}: the spread {said!r} after +- must be a finite number > 0, or percent")
     if percent and share:
         raise ValueError(

@@ -4,13 +4,13 @@ import argparse
 import dataclasses
 import math
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rlqueue.cli.scenarios import chosen_scenario, settings
 from rlqueue.cli.sureness import band_ranges, simulated_band, solved_band
 from rlqueue.cost import cost
+from rlqueue.plain import plain
 from rlqueue.presets import preset, preset_names, reported
 from rlqueue.provenance import table
 from rlqueue.refusal import require_known
@@ -62,17 +62,10 @@ def run_course(options: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
     return (
         {"scenario": scenario.name}
-        | _spoken(dataclasses.asdict(totals(way)))
+        | plain(dataclasses.asdict(totals(way)))
         | {"stalled_at": way.stalled_at}
-        | {name: [_spoken(row) for row in found.to_dict("records")] for name, found in tables.items()}
+        | {name: plain(found.to_dict("records")) for name, found in tables.items()}
     )
-
-
-def _spoken(values: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON knows no endless number and none that is missing."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
-    }
 
 
 def run_simulate(options: argparse.Namespace) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlqueue.cli.progress import bar
+from rlqueue.plain import plain
 from rlqueue.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -155,17 +155,10 @@ def run_sensitivity(scenario: Scenario, options: argparse.Namespace) -> dict[str
         | _plain_bands(found)
         | {
             "quantity": options.quantity,
-            "tornado": [_spoken(dataclasses.asdict(each)) for each in bars],
+            "tornado": [plain(dataclasses.asdict(each)) for each in bars],
             "measure_first": measure_first(bars, options.quantity),
         }
     )
-
-
-def _spoken(values: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON knows no endless number: an input that is unlimited has none."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
-    }
 
 
 def sensitivity_lines(answer: Mapping[str, Any]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from rlqueue.logs.waiting import Waiting
 from rlqueue.measures import MEASURES
 from rlqueue.operating_point import OperatingPoint
 from rlqueue.paste import TARGETS, lines
+from rlqueue.plain import plain
 from rlqueue.provenance import table
 from rlqueue.queueing import solve
 from rlqueue.scenario import Scenario
@@ -241,7 +242,7 @@ def _paste(before: Scenario, after: Scenario, framework: str | None) -> tuple[st
 def as_dict(found: Diagnosis) -> dict[str, Any]:
     """Plain values for JSON, which knows neither NaN nor infinity: None stands for them."""
     point = found.point
-    return _plain({
+    return plain({
         "verdict": found.verdict,
         "waiting": found.waiting and vars(found.waiting),
         "binding_constraint": point and point.binding_constraint,
@@ -261,13 +262,3 @@ def as_dict(found: Diagnosis) -> dict[str, Any]:
         "steps": None if found.steps is None else found.steps.reset_index().to_dict("records"),
         "missing": list(found.missing),
     })  # fmt: skip
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rlqueue.choices import SCHEDULES
+from rlqueue.choices import IN_STEP, SCHEDULES
 from rlqueue.planning.goal import Limits
 from rlqueue.rates import rates
 from rlqueue.scenario import Scenario
 from rlqueue.sweep import split_grid
 
-IN_STEP = ("colocated-sync", "sync", "one-step-off")
-"""Schedules that know no staleness budget."""
 COSTLY = ("lent-trainer",)
 """Schedules whose closed form takes forty times as long: every second split and budget will do."""
 BUDGETS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rlqueue.planning.grid import COSTLY, IN_STEP, Grid, Space, block, row_of
+from rlqueue.choices import IN_STEP
+from rlqueue.planning.grid import COSTLY, Grid, Space, block, row_of
 
 FINE = 9
 """Values between the two that are next to a value, where plans are looked at more closely."""

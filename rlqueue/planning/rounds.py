@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rlqueue.choices import IN_STEP
 from rlqueue.planning.believed import SLACK, Believed, corrected, frontier_rows, promising
 from rlqueue.planning.goal import Goal, Limits
-from rlqueue.planning.grid import CHOICE, IN_STEP, Grid, Space
+from rlqueue.planning.grid import CHOICE, Grid, Space
 from rlqueue.planning.nearby import finer
 from rlqueue.planning.refused import FAR
 from rlqueue.planning.trials import Bench

@@ -4,9 +4,9 @@ import dataclasses
 import math
 from typing import Any
 
+from rlqueue.choices import IN_STEP
 from rlqueue.operating_point import CONSTRAINTS
 from rlqueue.planning.goal import LIMITED
-from rlqueue.planning.grid import IN_STEP
 from rlqueue.planning.map import FLAT
 from rlqueue.planning.planner import Plan
 from rlqueue.planning.search import WORDS, Option

@@ -11,7 +11,7 @@ from rlqueue.queueing import solve
 from rlqueue.ranges import default_ranges
 from rlqueue.report.assumptions import Assumptions
 from rlqueue.scenario import Scenario
-from rlqueue.uncertainty import LEVEL, sampled
+from rlqueue.uncertainty import LEVEL, percentiles, sampled
 
 SAMPLES = 64
 """Samples of a run's inputs."""
@@ -26,9 +26,8 @@ def _samples(scenario: Scenario, name: str) -> tuple[tuple[Scenario, OperatingPo
 
 def band(assumptions: Assumptions, name: str, of: Callable[[Scenario, OperatingPoint], float]) -> tuple[float, float]:
     """Ends between which a number of the closed form lies for ``LEVEL`` of the samples."""
-    tail = 50.0 * (1.0 - LEVEL)
     answers = [of(*each) for each in _samples(assumptions.scenario(name), name)]
-    low, high = np.percentile(answers, [tail, 100.0 - tail]).tolist()
+    low, _, high = np.percentile(answers, percentiles(LEVEL)).tolist()
     return low, high
 
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from rlqueue.choices import IN_STEP
 from rlqueue.operating_point import OperatingPoint
 from rlqueue.rates import rates
 from rlqueue.scenario import Scenario
@@ -119,8 +120,8 @@ def _production(run: Run, *, step_s: float, unfed_s: float, sync_s: float, used:
     """Samples for training that the generator could deliver per second.
 
     In step with the trainer it works while that waits for groups (``unfed_s`` of a step); one step off, while it computes
-    and waits. Otherwise it delivers
-    what is trained, and where a trainer that never waits holds it back, more by the slots left unused.
+    and waits. Otherwise it delivers what is trained, and where a trainer that never waits holds it back, more by the slots
+    left unused.
     """
     samples, p = run.scenario.samples_per_step, run.world.arrays["params"][0]
     if p["lockstep"]:
@@ -144,7 +145,7 @@ def constraints(scenario: Scenario, measured: dict[str, float]) -> list[str]:
     record = rates(scenario)[0]
     busy = {"trainer compute": "train_s", "weight sync": "sync_s", "batch fetch": "fetch_s"}
     trainer = max(busy, key=lambda name: measured[busy[name]])
-    lockstep = scenario.schedule in ("colocated-sync", "sync", "one-step-off") or scenario.max_staleness == 0
+    lockstep = scenario.schedule in IN_STEP or scenario.max_staleness == 0
     groups = scenario.samples_per_step * scenario.oversampling_factor
     active = max(measured["active"], 1e-9)
     gain = rollout_rate(active * 1.01, record, 1.0) / rollout_rate(active, record, 1.0) - 1.0

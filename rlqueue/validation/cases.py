@@ -4,7 +4,6 @@ A case file is data: reading one refuses what is no case, by field, value and li
 """
 
 import dataclasses
-import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from rlqueue import presets
 from rlqueue.calibration import Prior
 from rlqueue.measures import MEASURES, SOLVERS, checked_value, knob_fields
 from rlqueue.provenance import Quantity, Source, data_folder, sources
-from rlqueue.refusal import require_known
+from rlqueue.refusal import is_positive, require_known
 from rlqueue.scenario import Scenario
 from rlqueue.validation.fields import fact_of, list_of_text, number_of, require_fields, source_of, tables_of, text_of
 
@@ -269,11 +268,7 @@ def _factors(at: str, given: object, knobs: Sequence[str], source: Source, where
     require_fields(at, given, knobs)
     factors = {knob: fact_of(f"{at}.{knob}", each, "1", source, where) for knob, each in given.items()}
     for knob, factor in factors.items():
-        if (
-            not isinstance(factor.value, int | float)
-            or isinstance(factor.value, bool)
-            or not 0 < factor.value < math.inf
-        ):
+        if not is_positive(factor.value):
             raise ValueError(
                 f"{at}: {knob}={factor.value!r} must be a finite number > 0: a fitted value is multiplied by it"
             )
@@ -284,7 +279,7 @@ def _prior(at: str, given: object) -> Prior:
     require_fields(at, given, ("value", "spread", "source", "where", "note", "kind"), needed=("value", "spread"))
     for field in ("value", "spread"):
         value = given[field]
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
+        if not is_positive(value):
             raise ValueError(f"{at}: {field}={value!r} must be a finite number > 0")
     if "source" in given:
         require_known(f"{at}: source", given["source"], sources())
@@ -298,7 +293,7 @@ def _speedup(at: str, given: object, keys: Sequence[str], source: Source, where:
     for field in ("of", "over"):
         require_known(f"{at}: {field}", given[field], keys)
     published = fact_of(f"{at}: published", given["published"], "1", source, where)
-    if not isinstance(published.value, int | float) or not 0 < published.value < math.inf:
+    if not is_positive(published.value):
         raise ValueError(f"{at}: published={published.value!r} must be a finite number > 0: a ratio")
     return Speedup(of=given["of"], over=given["over"], quantity=quantity, published=published)
 
